@@ -1,14 +1,17 @@
 import { configDefaults, defineConfig } from 'vitest/config'
-import { BRIEF_JVMS } from './test/brief-jvms.ts'
-import { fromSource } from './test/from-source.ts'
-import { LongestFirst } from './test/longest-first.ts'
-import { whyNoSpark } from './test/needs-java.ts'
-import { CLUSTER, SPARK, UNIT } from './test/projects.ts'
+import { BRIEF_JVMS } from './test/support/brief-jvms.ts'
+import { fromSource } from './test/support/from-source.ts'
+import { LongestFirst } from './test/support/longest-first.ts'
+import { whyNoSpark } from './test/support/needs-java.ts'
+import { CLUSTER, ONLY_STORM, SPARK, UNIT } from './test/support/projects.ts'
 
 /** Two for each core of a CI machine: most files start processes and then wait for them, or for a timeout of the network. */
 const WORKERS = 4
 
-const common = {
+/** One seed for all that is random in storms and fuzzers: see test/support/storm.ts. */
+process.env.MANYWORLDS_TEST_SEED ??= String(Math.floor(Math.random() * 2 ** 31))
+
+export const common = {
   maxWorkers: WORKERS,
   // Tests of run files say where theirs are; the others leave none.
   env: { MANYWORLDS_STORE: 'off', ...BRIEF_JVMS },
@@ -16,6 +19,7 @@ const common = {
   // What is polled is often the list of all processes, which costs some milliseconds.
   expect: { poll: { timeout: 60_000, interval: 150 } },
   hookTimeout: 60_000,
+  setupFiles: ['test/support/costs.ts'],
   // The package under test is the built one, loaded by Node itself as a user's program would load it.
   server: { deps: { external: [/\/dist\//, /\/test\/agents\//] } },
 }
@@ -24,13 +28,19 @@ const skipped = whyNoSpark() === undefined ? [] : SPARK
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/no-orphans.ts'],
+    globalSetup: ['test/support/no-orphans.ts'],
     maxWorkers: WORKERS,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
         plugins: [fromSource()],
-        test: { ...common, name: 'unit', include: [...UNIT], setupFiles: ['test/no-processes.ts'], isolate: false },
+        test: {
+          ...common,
+          name: 'unit',
+          include: [...UNIT],
+          setupFiles: [...common.setupFiles, 'test/support/no-processes.ts'],
+          isolate: false,
+        },
       },
       {
         test: {
@@ -38,7 +48,7 @@ export default defineConfig({
           name: 'process',
           include: ['test/**/*.test.ts'],
           // `npm run test:heavy` has a configuration of its own.
-          exclude: [...configDefaults.exclude, 'test/heavy/**', ...UNIT, ...CLUSTER],
+          exclude: [...configDefaults.exclude, 'test/heavy/**', ...UNIT, ...CLUSTER, ...ONLY_STORM],
         },
       },
       { test: { ...common, name: 'cluster', include: [...CLUSTER], exclude: [...configDefaults.exclude, ...skipped] } },

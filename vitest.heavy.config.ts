@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/heavy/**/*.test.ts'],
-    globalSetup: ['test/no-orphans.ts'],
+    globalSetup: ['test/support/no-orphans.ts'],
     // As many as a CI machine has cores, one thread each: they compute.
     maxWorkers: 2,
     env: { MANYWORLDS_STORE: 'off' },

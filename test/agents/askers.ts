@@ -29,6 +29,15 @@ export const told = defineAgent({
   },
 })
 
+/** Its question has so many keys. */
+export const asksTooMuch = defineAgent({
+  name: 'asksTooMuch',
+  run: async (keys: number, ctx) => {
+    const question = new Map(Array.from({ length: keys }, (_, key) => [key, 0]))
+    return ctx.ask('any', question).catch(({ code, message }) => ({ code, message }))
+  },
+})
+
 /** Asks for many things at once. */
 export const manyAtOnce = defineAgent({
   name: 'manyAtOnce',

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from '../../dist/index.js'
-import { collectGarbage } from '../live-memory.ts'
+import { collectGarbage } from '../support/live-memory.ts'
 
 /** Reads a blob, and says what it got. */
 export const reader = defineAgent({

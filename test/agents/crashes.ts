@@ -32,6 +32,18 @@ export const killer = defineAgent({
   },
 })
 
+/** Ends with its worker after a while, in one of these ways. */
+export const ends = defineAgent({
+  name: 'ends',
+  run: async ({ ms, how }: { ms: number; how: 'blocks' | 'exits' | 'crashes' }) => {
+    if (how !== 'blocks') await sleep(ms)
+    if (how === 'exits') process.exit(3)
+    if (how === 'crashes') crash()
+    while (how === 'blocks');
+    return new Promise<never>(() => {})
+  },
+})
+
 /** Crashes natively after a while. */
 export const lateKiller = defineAgent({
   name: 'late-killer',

@@ -40,7 +40,7 @@ export const within = defineGrader({
   }),
 })
 
-type Mishap = 'throws' | 'hangs' | 'exits' | 'blocks' | 'nan' | 'nothing' | 'kills'
+type Mishap = 'throws' | 'hangs' | 'exits' | 'blocks' | 'nan' | 'nothing' | 'misspells' | 'kills'
 
 /** What its sample's answer says, happens. */
 export const mishap = defineGrader<unknown, Mishap>({
@@ -62,6 +62,8 @@ export const mishap = defineGrader<unknown, Mishap>({
         return 1
       case 'nan':
         return Number.NaN
+      case 'misspells':
+        return { reward: 0.8, succes: true, feedbak: 'good' }
       default:
         return undefined as never
     }

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { appendFileSync, writeSync } from 'node:fs'
 import { serialize } from 'node:v8'
 import { defineAgent } from '../../dist/index.js'
@@ -93,6 +94,11 @@ const AGAIN: Readonly<Record<string, (lease: number) => void>> = {
   },
   'blames an unknown lease, and dies': (lease) => {
     write(3, say({ type: 'exiting', lease: lease + 1000, error }))
+    process.kill(process.pid, 'SIGKILL')
+  },
+  'dies, and leaves a process that holds its connection': () => {
+    // Without the variable by which the driver would find it.
+    spawn('sleep', ['30'], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 3, 'ignore', 5], env: {} })
     process.kill(process.pid, 'SIGKILL')
   },
   'says that an unknown task has blocked the event loop': () => {

@@ -1,7 +1,7 @@
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
-import type { Ended } from '../run-script.ts'
+import type { Ended } from '../support/run-script.ts'
 import { nodeForTest } from './background.ts'
 import { manyworlds } from './manyworlds.ts'
 import { project } from './project.ts'

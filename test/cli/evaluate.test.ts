@@ -68,6 +68,45 @@ it('--fail-under fails a run whose interval begins below, and lets others pass, 
   expect(wrong.stderr).toContain('--fail-under must be at most')
 })
 
+it('tasks that a stopped run never started have no result, in its summary, for --fail-under and in show', async () => {
+  const { options } = evaluated()
+  const words = (...stop: string[]) => ['run', 'run.ts', '--no-progress', ...stop, '--fail-under', '0.1', '--', '38']
+  const ran = await manyworlds(words('--run-id', 'r', '--max-cost', '0.02'), options)
+  expect(ran.code).toBe(1)
+  const [solved, done] = /^solved +100\.0 % .* (\d+) of \d+; 40 tasks$/m.exec(ran.stderr) ?? []
+  const without = 40 - Number(done)
+  expect(without).toBeGreaterThan(10)
+  expect(ran.stderr).toContain(`${without} rollouts, not counted: ${without} RUN_BUDGET`)
+  expect(ran.stderr).toContain(`${without} of 40 rollouts have no result, more than 2.0 %`)
+  expect((await manyworlds(['show', 'r'], options)).stdout).toContain(solved)
+  const none = await manyworlds(words('--deadline', '1ms'), options)
+  expect(none.code).toBe(1)
+  expect(none.stderr).toContain('no rollout has a result')
+  expect(none.stderr).not.toContain('give tasks or the run a grader')
+})
+
+it('show --unsolved lists wrong answers and failures of the agent, and not what has no result', async () => {
+  const { options } = evaluated()
+  await manyworlds(['run', 'run.ts', '-q', '--run-id', 'r', '--', '30', '0', '10'], options)
+  const listed = async (...words: string[]) => {
+    const { stdout } = await manyworlds(['show', 'r', ...words], options)
+    return {
+      stdout,
+      ids: [...stdout.matchAll(/^(?:success|unsolved|failed) +[\d.]+ \w+ {2}(q\d+) /gm)].map(([, id]) => id!),
+    }
+  }
+  const unsolved = await listed('--unsolved')
+  expect(unsolved.ids.sort()).toEqual(Array.from({ length: 10 }, (_, i) => `q${30 + i}`))
+  expect(unsolved.stdout).toMatch(/^unsolved +[\d.]+ \w+ {2}q30 {2}'wrong'$/m)
+  expect(unsolved.stdout).toMatch(/^failed +[\d.]+ \w+ {2}q38 /m)
+  expect(unsolved.stdout).not.toContain('more; --limit')
+  expect((await listed('--unsolved', '--limit', '4')).stdout).toContain('… and 6 more; --limit N')
+  expect((await listed('--unsolved', '--failed')).ids.sort()).toEqual(['q38', 'q39'])
+  expect((await listed('--limit', '100')).ids).toHaveLength(40)
+  const json = await manyworlds(['show', 'r', '--unsolved', '--json'], options)
+  expect(json.stdout.trim().split('\n')).toHaveLength(10)
+})
+
 it('two runs are compared task by task', async () => {
   const { options } = evaluated()
   for (const [runId, solves] of [

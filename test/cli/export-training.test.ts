@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { TrainingDb } from '../../src/store/trainings/training-db.ts'
 import { policyOfWeights } from '../../src/train/policy-of-weights.ts'
 import { driver, lightsPolicy, lightsTasks } from '../agents/lights.ts'
-import { refused } from '../refused.ts'
 import { sampleTraining } from '../store/sample-training.ts'
 import { changed, query } from '../store/store-folder.ts'
+import { refused } from '../support/refused.ts'
 import { manyworlds } from './manyworlds.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'manyworlds-cli-'))
@@ -84,7 +84,7 @@ describe('manyworlds export TRAINING', () => {
     expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('no version 99') })
     await sampleTraining(store, { id: 'foreign', updates: 1 })
     const foreign = await say('export', 'foreign', '--policy', 'x')
-    expect(foreign).toMatchObject({ code: 1, stderr: expect.stringContaining('softmax, neural') })
+    expect(foreign).toMatchObject({ code: 2, stderr: expect.stringContaining('softmax, neural') })
     expect(existsSync(join(store, '..', 'x'))).toBe(false)
   })
 

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RunFile } from 'manyworlds/runs'
 import { expect, it } from 'vitest'
-import { childrenOf, signal } from '../process-tree.ts'
+import { childrenOf, signal } from '../support/process-tree.ts'
 import { inBackground, nodeForTest } from './background.ts'
 import { manyworlds, newFolder } from './manyworlds.ts'
 import { project } from './project.ts'
@@ -52,15 +52,19 @@ function begin(args: readonly string[]) {
 const ALL = Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`t${n}`, 'success 1']))
 const tasksRun = (notes: string) => expect.poll(() => started(notes).length).toBe(2)
 
-it.each(['SIGTERM', 'SIGINT'] as const)(
+const CODES = { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 } as const
+
+it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   '%s to driver and workers: running tasks finish within the grace period, and the rest is resumed',
   async (name) => {
     const { run, outcome, resume, open, notes } = begin(['--workers', '2', '--grace', '60s'])
     await tasksRun(notes)
     stopAll(run.child.pid!, name)
     await expect.poll(run.output).toContain('stopping: no new tasks are started; 2 tasks are running')
+    // A terminal that closes may send it twice, which does not stop at once.
+    if (name === 'SIGHUP') signal(run.child.pid!, name)
     open()
-    expect(await run.exited).toBe(name === 'SIGTERM' ? 143 : 130)
+    expect(await run.exited).toBe(CODES[name])
     expect(outcome()).toEqual({ t0: 'success 1', t1: 'success 1' })
     expect(await resume()).toMatchObject({ code: 0 })
     expect(outcome()).toEqual(ALL)
@@ -68,6 +72,16 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
   },
   90_000,
 )
+
+it('a reader of the output that goes away does not end the run: what it has done is stored', async () => {
+  const { run, outcome, open, notes } = begin(['--workers', '2'])
+  await tasksRun(notes)
+  run.child.stdout!.destroy()
+  run.child.stderr!.destroy()
+  open()
+  expect(await run.exited).toBe(0)
+  expect(outcome()).toEqual(ALL)
+}, 90_000)
 
 it('SIGTERM to driver and workers: what does not finish within the grace period is run again by the resume', async () => {
   const { run, outcome, resume, open, notes } = begin(['--workers', '2', '--grace', '100ms'])

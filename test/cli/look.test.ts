@@ -19,7 +19,7 @@ describe('manyworlds runs', () => {
     const listed = await manyworlds(['runs'], options)
     const [head, bad, good] = listed.stdout.split('\n')
     expect(head).toMatch(/^run +status +started +took +tasks +ok +failed/)
-    expect(bad).toMatch(/^bad +finished .* 30 +96.6% +1 /)
+    expect(bad).toMatch(/^bad +finished .* 30 +96.7% +1 /)
     expect(good).toMatch(/^good +finished .* 3 +100% +0 /)
     expect((await manyworlds(['runs', '--limit', '1'], options)).stdout.trimEnd().split('\n')).toHaveLength(2)
     const json = (await manyworlds(['runs', '--json'], options)).stdout

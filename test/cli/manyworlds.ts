@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { type Ended, runScript } from '../run-script.ts'
+import { type Ended, runScript } from '../support/run-script.ts'
 
 /** The program as it is installed. */
 export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ModelServer, startModelServer } from '../models/scripted-server.ts'
-import { printed } from '../run-script.ts'
+import { printed } from '../support/run-script.ts'
 import { manyworlds } from './manyworlds.ts'
 import { project } from './project.ts'
 

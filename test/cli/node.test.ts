@@ -27,6 +27,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   '--connect driver:7000': '--connect: driver:7000 is not on this machine, so a token is needed',
   'token --listen 127.0.0.1:0': '"manyworlds node token" only makes a token',
   '--listen 127.0.0.1:0 --token-file none': '--token-file: the token cannot be read: ENOENT',
+  '--listen 127.0.0.1:0 --token-file /': '--token-file: the token cannot be read: / is a folder',
   '--listen 127.0.0.1:0 --token-file short': '--token-file: short has a token of 5 characters, at least 16 are needed',
   '--listen 127.0.0.1:0 --tls-cert none --tls-key short': '--tls-cert cannot be read: ENOENT',
   '--listen 127.0.0.1:0 --tls-cert short --tls-key short': '--tls-cert is not a valid PEM file',

@@ -1,4 +1,4 @@
-import { userProject } from '../user-project.ts'
+import { userProject } from '../support/user-project.ts'
 
 /**
  * A script with tasks of `ms` milliseconds each; those whose number is in `bad` fail. It prints what it got. Tasks from number

@@ -41,6 +41,29 @@ it('answers are graded again by another grader, and nothing is run again', async
   expect(broken.stderr).toContain('1 answer could not be graded')
 })
 
+it('a file that makes a run when it is imported is refused, and its run is not made', async () => {
+  const graded = (run: string) => `${SCRIPT.replace('await Runners', run)}\nexport { kind } from './graders.ts'`
+  const { options } = project({
+    'run.ts': SCRIPT,
+    'graders.ts': GRADERS,
+    'top.ts': graded('await Runners'),
+    // The import is over before its run would be made.
+    'main.ts': `${graded('const main = async () => Runners')}\nsetTimeout(main, 1)\nawait new Promise((done) => setTimeout(done, 50))`,
+    'guarded.ts': graded('if (import.meta.main) await Runners'),
+  })
+  await manyworlds(['run', 'run.ts', '--run-id', 'r', '-q'], options)
+  const regrade = (file: string) => manyworlds(['regrade', 'r', '--grade', `${file}#kind`], options)
+  for (const file of ['top.ts', 'main.ts']) {
+    const { code, stderr } = await regrade(file)
+    expect(stderr).toMatch(
+      new RegExp(`^manyworlds: ${file} makes a run .* module of their own.*\\n.* help regrade.*\\n$`),
+    )
+    expect(code).toBe(2)
+  }
+  expect(await regrade('guarded.ts')).toMatchObject({ code: 0, stderr: expect.stringContaining('3 answers graded') })
+  expect((await manyworlds(['runs', '--json'], options)).stdout.match(/"runId":/g)).toHaveLength(1)
+})
+
 it('what is no grader is a mistake on the command line', async () => {
   const { options } = project({ 'run.ts': SCRIPT, 'graders.ts': GRADERS, 'none.ts': 'export const x = 1' })
   await manyworlds(['run', 'run.ts', '--run-id', 'r', '-q'], options)

@@ -1,7 +1,7 @@
 import { RunFile } from 'manyworlds/runs'
 import { describe, expect, it } from 'vitest'
 import { abortReason } from '../../src/executor/abort-reason.ts'
-import { printed, runScript } from '../run-script.ts'
+import { printed, runScript } from '../support/run-script.ts'
 import { manyworlds } from './manyworlds.ts'
 import { project } from './project.ts'
 
@@ -112,6 +112,29 @@ describe('a run whose signal is aborted', () => {
     expect(stored(late.path, 'r')).toMatchObject({ status: 'interrupted', error })
   }, 60_000)
 })
+
+it('a run that stopped at its deadline, its budget or without its model says how to resume it', async () => {
+  const HEAD = `import { setTimeout as sleep } from 'node:timers/promises'
+    import { defineAgent, Runners } from 'manyworlds'`
+  const { path, options } = project({
+    'late.ts': `${HEAD}
+      const nap = defineAgent({ name: 'nap', run: (ms: number, ctx) => sleep(ms, 1, { signal: ctx.signal }) })
+      await Runners.runTask([nap.task(1), nap.task(60_000)], { workerNum: 1, deadlineMs: 1500 })`,
+    'spent.ts': `${HEAD}
+      const pays = defineAgent({ name: 'pays', run: (_: number, ctx) => ctx.step({ usage: { costUsd: 1 } }) })
+      await Runners.runTask([1, 2, 3].map((n) => pays.task(n)), { workerNum: 1, concurrency: 1, maxCostUsd: 1 })`,
+    'lost.ts': `${HEAD}
+      const asks = defineAgent({ name: 'asks', run: async (_: number, ctx) => (await ctx.generate({ model: 'm', prompt: 'hi' })).text })
+      const models = { m: { baseURL: 'http://127.0.0.1:1/v1', model: 'm', maxRetries: 2 } }
+      await Runners.runTask([1, 2].map((n) => asks.task(n)), { workerNum: 1, models })`,
+  })
+  for (const name of ['late', 'spent', 'lost']) {
+    const { code, stderr } = await manyworlds(['run', `${name}.ts`, '--run-id', name], options)
+    expect(stderr).toMatch(new RegExp(`finished tasks are kept. Resume with:\\n .* run ${name}.ts --resume ${name}\\n`))
+    expect([name, code, stored(path, name).status]).toEqual([name, 1, 'interrupted'])
+  }
+  expect(stored(path, 'lost').error).toContain("model 'm' is not available")
+}, 90_000)
 
 it.each([
   [new Error('the customer left'), 'the customer left', true],

@@ -151,6 +151,7 @@ describe('manyworlds run', () => {
       'exits-badly.ts': `${script(2, 1, [1])}\nprocess.exit(0)`,
       'throws.ts': `throw new TypeError('not today')`,
       'mistake.ts': `import { Runners } from 'manyworlds'\nawait Runners.runTask([], { wrokers: 3 } as never)`,
+      'mistake-in-main.ts': `import { Runners } from 'manyworlds'\nasync function main() { await Runners.runTask([], { wrokers: 3 } as never) }\nmain()`,
       'broken.ts': `const = 5`,
       'hangs.ts': `await new Promise(() => {})`,
       'sync.ts': script(3, 1, [1]).replace('await Runners.runTask', 'Runners.syncRunTask'),
@@ -177,6 +178,8 @@ describe('manyworlds run', () => {
     expect(await run('throws.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('TypeError: not today') })
     const mistake = await run('mistake.ts')
     expect(mistake.stderr).toMatch(/^manyworlds: run configuration: unknown key 'wrokers'.*\[CONFIG_INVALID\]\n$/)
+    expect(mistake.code).toBe(2)
+    expect(await run('mistake-in-main.ts')).toEqual(mistake)
     expect((await run('broken.ts')).code).toBe(1)
     expect(await run('hangs.ts')).toMatchObject({ code: 1, stderr: expect.stringContaining('never settled') })
     expect(await run('sync.ts')).toMatchObject({ code: 1, stdout: 'the script got 3\n' })

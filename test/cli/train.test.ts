@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { printed } from '../run-script.ts'
+import { printed } from '../support/run-script.ts'
 import { inBackground } from './background.ts'
 import { manyworlds } from './manyworlds.ts'
 import { exportsIt, HEAD, trainingProject, trains } from './train-project.ts'

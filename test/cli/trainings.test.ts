@@ -4,11 +4,11 @@ import { Runners } from 'manyworlds'
 import { listTrainings, RunFile, StoredTraining } from 'manyworlds/runs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { echo } from '../agents/basics.ts'
-import { refused } from '../refused.ts'
 import { openTraining } from '../store/open-training.ts'
 import { sampleTraining } from '../store/sample-training.ts'
 import { changed, query, storeFolder } from '../store/store-folder.ts'
 import { filesOf, shaOf } from '../store/training-rows.ts'
+import { refused } from '../support/refused.ts'
 import { manyworlds } from './manyworlds.ts'
 
 afterAll(() => Runners.shutdown())

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { rmSpec } from '../../dist/cli/commands/rm/spec.js'
 import { runSpec } from '../../dist/cli/commands/run/spec.js'
 import { parse } from '../../dist/cli/frame/parse.js'
-import { runScript } from '../run-script.ts'
+import { runScript } from '../support/run-script.ts'
 import { MAIN, manyworlds, newFolder } from './manyworlds.ts'
 
 const DIST = new URL('../../dist/', import.meta.url)
@@ -143,6 +143,8 @@ describe('an error that a command throws', () => {
     expect(full).toEqual({ code: 1, stdout: '', stderr: 'manyworlds: the disk is full [STORE_FULL]\n' })
     const typed = await report(`new ManyworldsError('RUN_NOT_FOUND', 'there is no run x')`)
     expect(typed).toEqual({ code: 2, stdout: '', stderr: 'manyworlds: there is no run x [RUN_NOT_FOUND]\n' })
+    for (const code of ['MODEL_NO_PRICE', 'TASK_DUPLICATE_ID', 'DEPENDENCY_CYCLE', 'DEPENDENCY_UNKNOWN'])
+      expect(await report(`new ManyworldsError('${code}', 'no')`)).toMatchObject({ code: 2 })
     const usage = await report(`new UsageError('there is no task x')`)
     expect(usage).toEqual({
       code: 2,

@@ -2,8 +2,8 @@ import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { runScript } from '../run-script.ts'
-import { userProject } from '../user-project.ts'
+import { runScript } from '../support/run-script.ts'
+import { userProject } from '../support/user-project.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(root, 'docs/data.md'), 'utf8')

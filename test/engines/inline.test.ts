@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DistributedExecutor, defineAgent, inline, isWorker, Runners } from 'manyworlds'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { runScript } from '../run-script.ts'
+import { runScript } from '../support/run-script.ts'
 import { userProject } from './inline-project.ts'
 import { priced } from './priced-agent.ts'
 

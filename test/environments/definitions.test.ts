@@ -1,6 +1,6 @@
 import { defineEnvironment, fixedPolicy, randomPolicy, stepAgent } from 'manyworlds/agents'
 import { describe, expect, it } from 'vitest'
-import { expectOneError, runScript } from '../run-script.ts'
+import { expectOneError, runScript } from '../support/run-script.ts'
 
 const good = {
   name: 'good',

@@ -5,7 +5,7 @@ import type { RunSink } from '../../src/executor/run.ts'
 import { ResponseStream } from '../../src/runners/response-stream.ts'
 import type { StartedRun } from '../../src/runners/start-run.ts'
 import type { TaskResponse } from '../../src/task.ts'
-import { liveBytes } from '../live-memory.ts'
+import { liveBytes } from '../support/live-memory.ts'
 
 test('takes back more items than a call may have arguments', () => {
   const deque = new Deque<number>()

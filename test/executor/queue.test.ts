@@ -4,8 +4,8 @@ import { type DriverMessage, OUTCOME, type TaskItem } from '../../src/protocol/m
 import { pack } from '../../src/protocol/pack.ts'
 import { SequenceSource } from '../../src/runners/ordered-sources.ts'
 import { ArraySource } from '../../src/runners/sources.ts'
-import { SCRIPTED_REF, ScriptedExecutor, type ScriptedWorker, scriptedAgent } from '../scripted-worker.ts'
-import { SUB_TASKS_ASK } from '../sub-tasks-ask.ts'
+import { SCRIPTED_REF, ScriptedExecutor, type ScriptedWorker, scriptedAgent } from '../support/scripted-worker.ts'
+import { SUB_TASKS_ASK } from '../support/sub-tasks-ask.ts'
 
 /** What waits in the driver: how much of it there may be, to whom it belongs, and how it ends. */
 

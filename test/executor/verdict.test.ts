@@ -5,7 +5,7 @@ import { explain, judge } from '../../src/executor/suspects.ts'
 import type { Lease, TaskEntry } from '../../src/executor/task-entry.ts'
 import type { WorkerHandle } from '../../src/executor/worker-handle.ts'
 
-/** What holds of every verdict, whatever happened before. The single rules are in test/suspects.test.ts. */
+/** What holds of every verdict, whatever happened before. The single rules are in suspects.test.ts. */
 
 const held = fc.record({
   task: fc.nat(5),

@@ -4,7 +4,7 @@ import { compareRuns, type Outcome } from 'manyworlds/grade'
 import { describe, expect, it } from 'vitest'
 import { ComparedOutcomes } from '../../src/grade/compare.ts'
 import { OutcomeResults } from '../../src/grade/summarize.ts'
-import { collectGarbage } from '../live-memory.ts'
+import { collectGarbage } from '../support/live-memory.ts'
 
 /** The rollouts of tasks `t0`, `t1`, …: `'110'` is three, the last one unsolved; `-` has no result. */
 const run = (...tasks: string[]): Outcome[] =>

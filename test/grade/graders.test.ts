@@ -4,7 +4,7 @@ import { exactMatch, gaiaMatch, gradeHere, includes, json, numeric, regex, weigh
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { equals, looks } from '../agents/graded.ts'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 const graded = (grader: Grader, answer: unknown, groundTruth: unknown): Promise<Grade> =>
   gradeHere(grader, { answer, groundTruth })

@@ -3,7 +3,7 @@ import { meanReward, passAtK, passRate, successRate } from 'manyworlds/grade'
 import { describe, expect, it } from 'vitest'
 import { boundedInterval, studentInterval } from '../../src/grade/mean-interval.ts'
 import { studentT } from '../../src/grade/student-t.ts'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 const singles = (tasks: number, solved: number) => Array.from({ length: tasks }, (_, at) => [at < solved])
 

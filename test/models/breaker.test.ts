@@ -11,10 +11,20 @@ function breaker() {
   const opened = vi.fn()
   const made = new Breaker({ what: "model 'm'", where: 'q at http://s', patienceMs: PATIENCE_MS, opened })
   const refuse = (times: number, status = 401) => {
-    for (let nth = 0; nth < times; nth++) made.failed({ kind: 'refused', status, why: `HTTP ${status}` })
+    for (let nth = 0; nth < times; nth++) {
+      made.begins()
+      made.failed({ kind: 'refused', status, why: `HTTP ${status}` })
+    }
   }
-  const unreachable = () => made.failed({ kind: 'unreachable', why: 'ECONNREFUSED' })
-  return { made, opened, refuse, unreachable }
+  const unreachable = () => {
+    made.begins()
+    made.failed({ kind: 'unreachable', why: 'ECONNREFUSED' })
+  }
+  const answer = () => {
+    made.begins()
+    made.answered()
+  }
+  return { made, opened, refuse, unreachable, answer }
 }
 
 test('a handful of refusals in a row stops calls, with one error that says why', () => {
@@ -31,17 +41,17 @@ test('a handful of refusals in a row stops calls, with one error that says why',
 })
 
 test('an answer in between starts the count again', () => {
-  const { made, refuse } = breaker()
+  const { made, refuse, answer } = breaker()
   for (let round = 0; round < 5; round++) {
     refuse(4, 404)
-    made.answered()
+    answer()
   }
   expect(made.error).toBeUndefined()
 })
 
 test('403 counts only until the model has answered once', () => {
-  const { made, refuse } = breaker()
-  made.answered()
+  const { made, refuse, answer } = breaker()
+  answer()
   refuse(50, 403)
   expect(made.error).toBeUndefined()
   refuse(5, 402)
@@ -60,11 +70,11 @@ test('an unreachable server has its time, once for all calls; longer if it has a
   expect(first.made.error!.message).toContain('ECONNREFUSED (q at http://s); 100 calls failed within 10.0 s')
 
   const second = breaker()
-  second.made.answered()
+  second.answer()
   second.unreachable()
   vi.advanceTimersByTime(3 * PATIENCE_MS)
   // It is back.
-  second.made.answered()
+  second.answer()
   second.unreachable()
   vi.advanceTimersByTime(3 * PATIENCE_MS)
   expect(second.made.error).toBeUndefined()
@@ -72,6 +82,43 @@ test('an unreachable server has its time, once for all calls; longer if it has a
   expect(second.made.error).toBeDefined()
 })
 
+test('a call that is under way may have reached the server: calls do not stop before it ends', () => {
+  const slow = breaker()
+  slow.unreachable()
+  slow.made.begins()
+  vi.advanceTimersByTime(100 * PATIENCE_MS)
+  expect(slow.made.error).toBeUndefined()
+  slow.made.answered()
+  vi.advanceTimersByTime(100 * PATIENCE_MS)
+  expect(slow.made.error).toBeUndefined()
+
+  const dead = breaker()
+  dead.unreachable()
+  dead.made.begins()
+  dead.made.begins()
+  vi.advanceTimersByTime(2 * PATIENCE_MS)
+  dead.made.failed({ kind: 'unreachable', why: 'ECONNREFUSED' })
+  expect(dead.made.error!.message).toContain('2 calls failed within 10.0 s')
+
+  // HTTP 429 or 500, or a call that was cancelled: nothing that others share.
+  const busy = breaker()
+  busy.unreachable()
+  busy.made.begins()
+  busy.made.failed(undefined)
+  vi.advanceTimersByTime(100 * PATIENCE_MS)
+  expect(busy.made.error).toBeUndefined()
+})
+
+test('a server of calls that are never tried again has its time, too', () => {
+  const made = new Breaker({ what: "model 'm'", where: 'w', patienceMs: patienceOf(0), opened: () => {} })
+  made.begins()
+  made.failed({ kind: 'unreachable', why: 'ECONNREFUSED' })
+  vi.advanceTimersByTime(9999)
+  expect(made.error).toBeUndefined()
+  vi.advanceTimersByTime(1)
+  expect(made.error).toBeDefined()
+})
+
 test('the time of an unreachable server is that of the retries of one call', () => {
-  expect([0, 1, 3, 6].map(patienceOf)).toEqual([0, 375, 2625, 23_625])
+  expect([0, 1, 3, 6].map(patienceOf)).toEqual([10_000, 1000, 2625, 23_625])
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { withNewId } from '../../src/models/driver/completion-id.ts'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 describe('the id of a cached completion', () => {
   it('is a new one each time, of the same kind, and nothing else changes', () => {

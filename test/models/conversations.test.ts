@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Conversations } from '../../src/models/worker/conversations.ts'
 import type { Message, StepTokens } from '../../src/trajectory/step.ts'
-import { collectGarbage } from '../live-memory.ts'
+import { collectGarbage } from '../support/live-memory.ts'
 
 const MB = 1024 * 1024
 

@@ -4,7 +4,7 @@ import { checkReply } from '../../dist/models/check-reply.js'
 import type { Permit } from '../../dist/models/driver/limiter.js'
 import { type Failure, type FailureKind, failureOf } from '../../dist/models/failures.js'
 import { completionIn } from '../../dist/models/read-completion.js'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 /** What servers say when they do not answer, in their own words. */
 

@@ -7,8 +7,8 @@ import { limiterOf, RunModels, type ServedModel } from '../../src/models/driver/
 import { DIRECT, MODEL, MODEL_OBJECT, MODELS, PERMIT, SETTLE } from '../../src/models/protocol.ts'
 import type { Ask, DriverMessage } from '../../src/protocol/messages.ts'
 import { pack, unpack } from '../../src/protocol/pack.ts'
-import { runScripted, type ScriptedWorker } from '../scripted-worker.ts'
-import { ODD_VALUES } from '../wrong-messages.ts'
+import { runScripted, type ScriptedWorker } from '../support/scripted-worker.ts'
+import { ODD_VALUES } from '../support/wrong-messages.ts'
 
 /** A worker that asks for what no worker of ours would ask, beside one that does its work. */
 

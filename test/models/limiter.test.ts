@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ManyworldsError } from '../../src/errors.ts'
 import { Limiter, type LimiterSettings, type Permit } from '../../src/models/driver/limiter.ts'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 import { simulate, VirtualTime } from './simulation.ts'
 
 const SEEDS = [1, 2, 3, 4, 5]

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type RunConfig, Runners, type RunProgress } from '../../dist/index.js'
 import type { ModelSettings } from '../../dist/models/settings.js'
 import { asker } from '../agents/models.ts'
@@ -66,6 +66,25 @@ test('a wrong key: see the variable, and do not pass it to workers', async () =>
   })
 })
 
+test('a budget that cannot be enforced, because the server reports no tokens, is reported once per model', async () => {
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  onTestFinished(() => written.mockRestore())
+  const price = { input: 1, output: 1 }
+  const given = { baseURL: server.baseURL, price }
+  const models = {
+    counted: { ...given, model: 'text' },
+    driver: { ...given, model: 'text+usage:none', via: 'driver' },
+    direct: { ...given, model: 'text+usage:none', via: 'direct' },
+  } as const
+  const tasks = Object.keys(models).flatMap((model) => [asker.task({ model }), asker.task({ model })])
+  await Runners.runTask(tasks, { store: false, workerNum: 1, models })
+  expect(written.mock.calls.join('')).not.toContain('reports no tokens')
+  await Runners.runTask(tasks, { store: false, workerNum: 1, models, maxCostUsd: 1, maxTokens: 10_000 })
+  const lines = written.mock.calls.join('').match(/model '.*/g)
+  const why = 'reports no tokens (`usage`), so its calls do not count toward `maxCostUsd` and `maxTokens`: the budget'
+  expect(lines?.sort()).toEqual(['direct', 'driver'].map((via) => expect.stringContaining(`model '${via}' ${why}`)))
+})
+
 test('while a server is not there, progress says that nothing was answered', async () => {
   const seen: RunProgress['waiting'][number][] = []
   const response = await Runners.runTask(asker.task({ model: 'small' }), {
@@ -78,4 +97,18 @@ test('while a server is not there, progress says that nothing was answered', asy
   })
   expect(response.error).toMatchObject({ code: 'MODEL_UNAVAILABLE' })
   expect(seen).toContainEqual(expect.objectContaining({ model: 'small', failed: expect.any(Number) }))
+})
+
+test('while a server only refuses because of a rate limit, progress says that nothing was answered', async () => {
+  const seen: RunProgress['waiting'][number][] = []
+  const signal = new AbortController()
+  await Runners.runTask(asker.task({ model: 'small' }), {
+    ...{ store: false, workerNum: 1, signal: signal.signal },
+    models: { small: { baseURL: server.baseURL, model: '429:1000' } },
+    progress: ({ waiting }) => {
+      seen.push(...waiting)
+      if (waiting.some(({ rateLimited = 0 }) => rateLimited > 1)) signal.abort()
+    },
+  })
+  expect(seen).toContainEqual(expect.objectContaining({ model: 'small', rateLimited: expect.any(Number) }))
 })

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readModelsFile } from '../../src/models/driver/models-file.ts'
 import { newFolder } from '../cli/manyworlds.ts'
-import { expectOneError, printed, runScript } from '../run-script.ts'
-import { userProject } from '../user-project.ts'
+import { expectOneError, printed, runScript } from '../support/run-script.ts'
+import { userProject } from '../support/user-project.ts'
 import { type ModelServer, startModelServer } from './scripted-server.ts'
 
 let server: ModelServer

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { printed, runScript } from '../run-script.ts'
+import { printed, runScript } from '../support/run-script.ts'
 
 /** A language model of the AI SDK that is an object in the driver, called by tasks in their workers. */
 

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { isAlive } from '../../dist/is-alive.js'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../support/free-port.ts'
 import { eventsOf, post } from './ask.ts'
 import { type ModelServer, startModelServer } from './scripted-server.ts'
 

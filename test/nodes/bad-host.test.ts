@@ -15,7 +15,8 @@ import { CODECS, encode, PLAIN } from '../../dist/protocol/codec.js'
 import { PROTOCOL_VERSION } from '../../dist/protocol/messages.js'
 import { reader } from '../agents/blobs.ts'
 import { double, whereAmI } from '../agents/nodes.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../support/free-port.ts'
+import { share } from '../support/storm.ts'
 import { type Daemon, startDaemon, startNode } from './daemon.ts'
 
 /** One of two nodes is not what it says. The run is done by the other: every task once, and right. */
@@ -388,7 +389,7 @@ test('nodes that say something a little wrong', async () => {
       const hosts = await Promise.all(behaviors.map(badHost))
       await runWith(...hosts.map(({ address }) => address))
     }),
-    { numRuns: 4, endOnFailure: true },
+    { numRuns: share(2, 12), endOnFailure: true },
   )
 }, 240_000)
 

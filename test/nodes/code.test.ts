@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { project } from '../bundle/project.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Daemon, startNode } from './daemon.ts'
 
 /** Scripts as users write them, run on a node that has none of their files. */
@@ -13,6 +13,7 @@ import { type Daemon, startNode } from './daemon.ts'
 let node: Daemon
 const packages = mkdtempSync(join(tmpdir(), 'mw-packages-'))
 const INDEX = JSON.stringify(new URL('../../dist/index.js', import.meta.url).pathname)
+const DATA = JSON.stringify(new URL('../../dist/data/index.js', import.meta.url).pathname)
 
 beforeAll(async () => {
   mkdirSync(join(packages, 'node_modules/only-on-the-node'), { recursive: true })
@@ -32,6 +33,7 @@ async function run(files: Record<string, string>, config = ''): Promise<unknown>
         name,
         text
           .replaceAll('MANYWORLDS', INDEX)
+          .replaceAll('DATA', DATA)
           .replaceAll(
             'CONFIG',
             `{ engineName: 'nodes', store: false, nodes: { addresses: ['${node.address}'] }, ${config} }`,
@@ -138,6 +140,18 @@ test('several agents that a function makes, one after the other', async () => {
       export const make = (k: number) => defineAgent({ name: 'made' + k, run: (n: number) => n + k })`,
   })
   expect(found).toEqual([21, 22])
+})
+
+test('a task that reads a Parquet file', async () => {
+  const path = new URL('../data/fixtures/pyarrow-none.parquet', import.meta.url).pathname
+  const found = await run({
+    'script.ts': `import { defineAgent, Runners } from MANYWORLDS
+      import { fromParquet } from DATA
+      const agent = defineAgent({ name: 'a', run: async (path: string) => (await Array.fromAsync(fromParquet(path))).length })
+      const response = await Runners.runTask(agent.task(${JSON.stringify(path)}), CONFIG)
+      console.log(JSON.stringify(response.answer ?? response.error))`,
+  })
+  expect(found).toBe(5)
 })
 
 test('files beside a module go along, and a worker begins in an empty folder', async () => {

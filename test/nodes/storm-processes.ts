@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
-import { pids } from '../process-tree.ts'
+import { pids } from '../support/process-tree.ts'
 
 /** Processes that have this in their environment, with their command lines. */
 export function marked(mark: string): string[] {

@@ -9,7 +9,7 @@ import { Runners } from '../../dist/index.js'
 import { NETWORK_PATH } from '../../dist/network/limits.js'
 import { double } from '../agents/nodes.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Daemon, startDaemon, startNode } from './daemon.ts'
 
 /** Other users of the same machine can call what listens on its loopback address, and listen there themselves. */

@@ -10,6 +10,8 @@ const FIGURES: StatusFigures = {
   total: 5000,
   done: 1234,
   succeeded: 1220,
+  failed: 14,
+  cancelled: 0,
   running: 128,
   restored: 0,
   retries: 3,
@@ -24,6 +26,12 @@ describe('the status line', () => {
   it('says all there is to say where there is room', () => {
     expect(line(80)).toBe('1,234/5,000  24%  ok 1,220  failed 14  running 128  retries 3  412/s  ETA 0:09')
     expect(line(110, {}, true)).toMatch(/^\[#{5}\.{19}\] {2}1,234\/5,000 {2}24%/)
+  })
+
+  it('does not count cancelled tasks as failed', () => {
+    expect(line(80, { failed: 10, cancelled: 4, retries: 0, etaMs: undefined })).toBe(
+      '1,234/5,000  24%  ok 1,220  failed 10  cancelled 4  running 128  412/s',
+    )
   })
 
   it('leaves out whole fields where there is none, the least important first', () => {
@@ -44,6 +52,12 @@ describe('the status line', () => {
     expect(line(200, { waiting: [{ ...small, failed: 7 }] })).toContain(
       'waiting for small: 412 queued, no answer yet, 7 failed',
     )
+    expect(line(200, { waiting: [{ ...small, rateLimited: 57 }] })).toContain(
+      'waiting for small: 412 queued, no answer yet, 57 rate-limited',
+    )
+    expect(line(200, { waiting: [{ ...small, failed: 7, rateLimited: 57 }] })).toContain(
+      'no answer yet, 7 failed, 57 rate-limited  ',
+    )
     expect(line(75, { waiting: [small] })).toBe(
       '1,234/5,000  24%  failed 14  waiting for small: 412 queued, 38/s  ETA 0:09',
     )
@@ -51,7 +65,15 @@ describe('the status line', () => {
 
   it('says nothing that is not known', () => {
     expect(
-      line(80, { total: undefined, perSecond: undefined, etaMs: undefined, retries: 0, done: 3, succeeded: 3 }),
+      line(80, {
+        total: undefined,
+        perSecond: undefined,
+        etaMs: undefined,
+        retries: 0,
+        done: 3,
+        succeeded: 3,
+        failed: 0,
+      }),
     ).toBe('3 done  ok 3  running 128')
   })
 
@@ -62,7 +84,15 @@ describe('the status line', () => {
       fc.property(
         fc.record({
           total: fc.option(number, { nil: undefined }),
-          ...{ done: number, succeeded: number, running: number, restored: number, retries: number },
+          ...{
+            done: number,
+            succeeded: number,
+            failed: number,
+            cancelled: number,
+            running: number,
+            restored: number,
+            retries: number,
+          },
           ...{ perSecond: maybe, etaMs: maybe },
           waiting: fc.array(
             fc.record({ model: fc.string({ unit: 'grapheme' }), queued: number, perSecond: fc.double() }),

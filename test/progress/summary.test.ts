@@ -33,17 +33,18 @@ describe('the summary', () => {
   it('says what a person wants to know at the end', () => {
     expect(summaryText(someRun(), { file: FILE, elapsedMs: 62_000, color: false, width: 80 })).toBe(
       `
-run brave-otter finished in 1:02: 1,000 tasks, 13/s
+run brave-otter finished: 1,000 tasks; this session: 800 in 1:02, 13/s
   997 succeeded (99.7%), 1 failed, 2 timeout
 failures   2  TASK_TIMEOUT  t400: slow
            1  TASK_THREW    #300: fetch failed
-run time   p50 596 ms   p90 921 ms   p99 997 ms   max 9.0 s
-slowest     9.0 s  t400 (timeout)
+run time   p50 596 ms   p90 921 ms   p99 997 ms   max 9.0 s (this session)
+slowest    this session:
+            9.0 s  t400 (timeout)
             9.0 s  t800 (timeout)
             1.0 s  t1000
            999 ms  t999
            998 ms  t998
-retries    1
+retries    1 (this session)
 restored   200, done in an earlier session
 usage      997,000 tokens in, $9.97
 run file   .manyworlds/runs/brave-otter.db
@@ -56,9 +57,9 @@ run file   .manyworlds/runs/brave-otter.db
     const options = { color: false, width: 200, ending: { error: undefined, interrupted: false } }
     const text = (hiddenLines: number, file?: string) =>
       summaryText(someRun(), { ...options, ending: { ...options.ending, hiddenLines }, file })
-    const hint = 'printed    agents printed 12 lines; --show-logs (showLogs: true) prints them'
-    expect(text(12).split('\n')).toContain(hint)
-    expect(stripWraps(text(12, FILE))).toContain(`${hint}, or: ${SHOW} --logs`)
+    const hint = 'agents printed 12 lines; --show-logs (showLogs: true) prints them'
+    expect(text(12).split('\n')).toContain(`printed    ${hint} (this session)`)
+    expect(stripWraps(text(12, FILE))).toContain(`printed    this session: ${hint}, or: ${SHOW} --logs`)
     expect(text(0, FILE)).not.toContain('printed')
     expect(summaryText(someRun(), { file: FILE, color: false })).not.toContain('printed')
   })

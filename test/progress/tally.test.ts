@@ -101,6 +101,7 @@ describe('a tally', () => {
     clock.ms = 4000
     tally.add({ id: 'last restored', status: 'success', runMs: 5000, restored: true })
     tally.add({ id: 'never ran', status: 'cancelled', code: 'TASK_CANCELLED', runMs: 0 })
+    tally.add({ id: 'died', status: 'crashed', code: 'WORKER_CRASHED', runMs: 0 })
     expect(tally.snapshot()).toMatchObject({
       done: 1002,
       restored: 1001,
@@ -114,6 +115,22 @@ describe('a tally', () => {
   })
 })
 
+describe('the evaluation of a tally', () => {
+  const grade = { reward: 1, success: true, grader: { name: 'exact' } }
+
+  it('has tasks that never ran, and answers without a grade from before the first grade', () => {
+    const { tally } = tallyAt0(4)
+    tally.add(finishedTask(response('on trust')))
+    expect(tally.evaluation()).toBeUndefined()
+    tally.add({ id: 'graded', status: 'success', runMs: 1, outcome: { taskId: 'graded', status: 'success', grade } })
+    const stopped = { status: 'cancelled', code: 'RUN_DEADLINE', runMs: 5 } as const
+    tally.add(finishedTask(response('stopped', stopped)))
+    tally.notRun(response('never started', stopped))
+    expect(tally.evaluation()).toMatchObject({ tasks: 4, solved: 2, withoutResult: 2 })
+    expect(tally.snapshot()).toMatchObject({ done: 2, counts: { success: 2, cancelled: 1 } })
+  })
+})
+
 describe('rate and ETA', () => {
   it('follow a steady run closely', () => {
     const { clock, tally } = tallyAt0(10_000, 8)
@@ -124,6 +141,19 @@ describe('rate and ETA', () => {
     const { perSecond, etaMs } = tally.snapshot()
     expect(perSecond).toBeCloseTo(100, 1)
     expect(etaMs! / 1000).toBeCloseTo(50, 1)
+  })
+
+  it('say no remaining time while a run is being stopped', () => {
+    let stopping = false
+    const clock = { ms: 0 }
+    const tally = new Tally({ runId: 'run', total: 1000, stopping: () => stopping }, () => clock.ms)
+    for (let i = 0; i < 500; i++) {
+      clock.ms += 10
+      tally.add({ id: `${i}`, status: 'success', runMs: 80 })
+    }
+    expect(tally.snapshot().etaMs).toBeDefined()
+    stopping = true
+    expect(tally.snapshot().etaMs).toBeUndefined()
   })
 
   it('do not depend on how often they are read', () => {

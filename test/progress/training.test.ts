@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { jsonTraining } from '../../src/progress/training/json.ts'
 import { trainingLine } from '../../src/progress/training/line.ts'
 import { plainTraining } from '../../src/progress/training/plain.ts'
+import { trainingSummary } from '../../src/progress/training/summary.ts'
 import { TrainingTally } from '../../src/progress/training/tally.ts'
 import { painter } from '../../src/text/paint.ts'
 import { displayWidth } from '../../src/text/width.ts'
@@ -180,8 +181,13 @@ describe('the line of a training', () => {
     const tally = new TrainingTally(
       start({ updates: [update(0, 0.5), update(1, null)], evaluations: [validation(2, 0.4)] }),
     )
-    expect(tally.snapshot()).toMatchObject({ updates: 2, curve: [0.5], epoch: 1, version: 2, episodes: 0 })
+    expect(tally.snapshot()).toMatchObject({ updates: 2, curve: [0.5], epoch: 1, version: 2, sessionEpisodes: 0 })
     expect(tally.best).toMatchObject({ version: 2 })
+    tally.update(update(2, 0.6))
+    const { episodes, sessionEpisodes } = tally.snapshot()
+    expect(episodes).toBe(3 * sessionEpisodes)
+    const summary = trainingSummary(tally, { error: undefined, interrupted: false }, { color: false })
+    expect(summary).toContain(`3 updates, ${episodes} episodes; this session: ${sessionEpisodes} episodes in 0:00`)
   })
 })
 

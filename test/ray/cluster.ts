@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { needsOf, RAY_VERSION } from '../../dist/engines/ray/environment.js'
 import { keptBytecode } from '../../dist/python/bytecode.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
-import { freePort } from '../free-port.ts'
-import { childrenOf, signal } from '../process-tree.ts'
+import { freePort } from '../support/free-port.ts'
+import { childrenOf, signal } from '../support/process-tree.ts'
 
 export interface Raylet {
   readonly child: ChildProcess

@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { ManyworldsError, type RayOptions, Runners } from '../../dist/index.js'
 import { double } from '../agents/nodes.ts'
-import { freePort } from '../free-port.ts'
-import { childrenOf, signal } from '../process-tree.ts'
+import { freePort } from '../support/free-port.ts'
+import { childrenOf, signal } from '../support/process-tree.ts'
+import { stormTest } from '../support/storm.ts'
 import { commandOf, type RayCluster } from './cluster.ts'
 
 /** Mistakes of users on a real cluster: each is one error that says what to do, and soon. */
@@ -116,7 +117,7 @@ export function testErrors(cluster: RayCluster): void {
     expect(odd.error).toMatchObject({ code: 'RAY_FAILED', message: expect.stringContaining("Invalid node_id 'moon'") })
   })
 
-  test('packages that cannot be installed', { timeout: 240_000 }, async () => {
+  stormTest('packages that cannot be installed', { timeout: 240_000 }, async () => {
     const { error } = await refusal({ runtimeEnv: { pip: ['manyworlds-no-such-package-1f3e'] } })
     expect(error.code).toBe('RAY_FAILED')
     expect(error.message).toContain('no worker can be started on the Ray cluster: Ray could not set up ray.runtimeEnv')

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Runners } from '../../dist/index.js'
 import { seeded } from '../../src/random.ts'
 import { type LargeInput, large, textOf } from '../agents/storm-ray.ts'
-import { linesOf } from '../ledger.ts'
-import { childrenOf, signal } from '../process-tree.ts'
+import { linesOf } from '../support/ledger.ts'
+import { childrenOf, signal } from '../support/process-tree.ts'
 import { below, type RayCluster } from './cluster.ts'
 
 /** At least so many: the run goes on until the last kill. */

@@ -263,13 +263,30 @@ it('fields whose names say that they are secret lose their values, and only thos
       access_token: 'e',
       token: 'f',
       nested: [{ secret: 'g' }],
+      api_keys: ['l', { of: 'm' }],
+      authorization: { value: 'n' },
     },
-    ...{ max_tokens: 5, tokenizer: 'h', prompt_cache_key: 'i', stop_token_ids: [1], keys: 'j', monkey: 'k' },
+    ...{
+      routing_key: 'o',
+      max_tokens: 5,
+      tokenizer: 'h',
+      prompt_cache_key: 'i',
+      stop_token_ids: [1],
+      keys: 'j',
+      monkey: 'k',
+    },
     schema: { properties: { password: { type: 'string' } }, required: ['password'] },
   }
   const clean = withoutSecretFields(body)
-  expect(secretTextsIn(body).sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g'])
-  expect(secretTextsIn(clean)).toEqual(Array.from({ length: 7 }, () => REDACTED))
-  expect(clean).toMatchObject({ tokenizer: 'h', prompt_cache_key: 'i', keys: 'j', monkey: 'k', schema: body.schema })
+  expect(secretTextsIn(body).sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'l', 'm', 'n'])
+  expect(secretTextsIn(clean)).toEqual(Array.from({ length: 10 }, () => REDACTED))
+  expect(clean).toMatchObject({
+    routing_key: 'o',
+    tokenizer: 'h',
+    prompt_cache_key: 'i',
+    keys: 'j',
+    monkey: 'k',
+    schema: body.schema,
+  })
   expect(withoutSecretFields(clean)).toBe(clean)
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RunFile } from '../../dist/store/index.js'
 import { manyworlds, newFolder } from '../cli/manyworlds.ts'
+import { project } from '../cli/project.ts'
 import { type ModelServer, startModelServer } from '../models/scripted-server.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
 import { AGENTS, startRolloutServer, TOKEN } from './server.ts'
@@ -15,6 +16,18 @@ beforeAll(async () => {
 afterAll(() => models.close())
 
 const modelOf = (model: string) => ({ baseURL: models.baseURL, model, logprobs: 'processed' })
+
+it('a file that makes a run when it is imported is not served, and its run is not made', async () => {
+  const { options } = project({
+    'agent.ts': `import { defineAgent, Runners } from 'manyworlds'
+      export const agent = defineAgent({ name: 'a', run: async (n: number) => n })
+      await Runners.runTask(agent.task(1))`,
+  })
+  const { code, stderr } = await manyworlds(['rollout-server', 'agent.ts', '--port', '0'], options)
+  expect(stderr).toMatch(/^manyworlds: agent\.ts makes a run .* module of their own.*\n.* help rollout-server.*\n$/)
+  expect(code).toBe(2)
+  expect((await manyworlds(['runs'], options)).stdout).toBe('')
+})
 
 describe('who may call, and with what', () => {
   it('refuses strangers and requests that make no sense, each with a code', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, describe } from 'vitest'
 import { testEngine } from '../../dist/testing/index.js'
+import { IN_STORM } from '../support/storm.ts'
 import { startCluster } from './cluster.ts'
 import { REMOTE } from './engine.ts'
 import { testErrors } from './errors.ts'
@@ -12,9 +13,11 @@ const cluster = await startCluster()
 process.env[REMOTE] = cluster.remote
 afterAll(() => cluster.stop(), 60_000)
 
-testEngine('spark', { module: new URL('./engine.ts', import.meta.url), export: 'makeSpark' })
-describe('mistakes', () => testErrors(cluster))
-testNothingKept()
+if (IN_STORM) testNothingKept()
+else {
+  testEngine('spark', { module: new URL('./engine.ts', import.meta.url), export: 'makeSpark' })
+  describe('mistakes', () => testErrors(cluster))
+}
 describe('several drivers', () => testSharing(cluster))
 // Last: not much is left of the cluster afterwards.
 describe('faults', () => testFaults(cluster))

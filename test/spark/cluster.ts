@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { needsOf, SPARK_VERSION } from '../../dist/engines/spark/environment.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
-import { BRIEF_JVM } from '../brief-jvms.ts'
-import { freePort } from '../free-port.ts'
-import { childrenOf, signal } from '../process-tree.ts'
+import { BRIEF_JVM } from '../support/brief-jvms.ts'
+import { freePort } from '../support/free-port.ts'
+import { childrenOf, signal } from '../support/process-tree.ts'
 
 export interface Member {
   readonly name: string

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseRemote, type Remote } from '../../src/engines/spark/connect/remote.ts'
 import { startLocalSpark } from '../../src/engines/spark/local-spark.ts'
-import { pids } from '../process-tree.ts'
+import { pids } from '../support/process-tree.ts'
 
 export interface ConnectServer {
   /** Where it is, with its token. */

@@ -19,8 +19,8 @@ import {
 import { parseRemote, type Remote } from '../../src/engines/spark/connect/remote.ts'
 import { type ConnectOptions, ConnectSession } from '../../src/engines/spark/connect/session.ts'
 import { SparkError } from '../../src/engines/spark/connect/spark-error.ts'
-import { freePort } from '../free-port.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Network, startProxy } from './connect-proxy.ts'
 import { type ConnectServer, startConnectServer } from './connect-server.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '../../dist/engines/spark/index.js'
 import { ManyworldsError, Runners, type TaskLike, type TaskResponse } from '../../dist/index.js'
 import { answer, echo, grade } from '../agents/spark-data.ts'
-import { liveBytes } from '../live-memory.ts'
+import { liveBytes } from '../support/live-memory.ts'
 import { type Row, startDataSpark } from './data-source.ts'
 import { testStatements } from './data-statements.ts'
 import { testValues } from './data-values.ts'

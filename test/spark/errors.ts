@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { ManyworldsError, type RunConfig, Runners, type SparkOptions } from '../../dist/index.js'
 import { double } from '../agents/nodes.ts'
-import { freePort } from '../free-port.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
+import { freePort } from '../support/free-port.ts'
 import type { SparkCluster } from './cluster.ts'
 
 /** Mistakes of users on a real cluster: each is one error that says what to do. */
@@ -74,10 +74,10 @@ export function testErrors(cluster: SparkCluster): void {
     'executors that cannot reach this process: which address they tried, and which option changes it',
     SLOW,
     async () => {
-      // Nobody answers for an address that is kept for documentation.
-      const error = await refusal({ advertiseHost: '203.0.113.1', port: await freePort() })
+      // No machine has this address, and nothing is sent there.
+      const error = await refusal({ advertiseHost: '255.255.255.255', port: await freePort() })
       expect(error.code).toBe('SPARK_UNREACHABLE')
-      expect(error.message).toMatch(/203\.0\.113\.1:\d+/)
+      expect(error.message).toMatch(/255\.255\.255\.255:\d+/)
       expect(error.message).toContain('spark.advertiseHost')
       expect(error.message).toContain('spark.port')
     },

@@ -7,8 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { type RunConfig, Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
-import { untilStarted as allStarted, expectAllOnce, linesOf, runUntilStopped } from '../ledger.ts'
-import { childrenOf, pids, signal } from '../process-tree.ts'
+import { killStorm } from '../storm/kill-storm.ts'
+import { untilStarted as allStarted, expectAllOnce, linesOf, runUntilStopped } from '../support/ledger.ts'
+import { childrenOf, pids, signal } from '../support/process-tree.ts'
+import { IN_STORM, SEED, stormTest } from '../support/storm.ts'
 import { commandOf, endTree, environmentOf, type Member, type SparkCluster } from './cluster.ts'
 import { sumOfThousand } from './ordinary-query.ts'
 
@@ -57,7 +59,7 @@ export function testFaults(cluster: SparkCluster): void {
     rmSync(file)
   }
 
-  test('kill -9 of a Node worker', SLOW, async () => {
+  stormTest('kill -9 of a Node worker', SLOW, async () => {
     await untilAllPlaced()
     const responses = run(60, 1000)
     await untilStarted(20)
@@ -69,7 +71,7 @@ export function testFaults(cluster: SparkCluster): void {
     expect(lines('start').length).toBeGreaterThan(60)
   })
 
-  test('kill -9 of a host: Spark starts another', SLOW, async () => {
+  stormTest('kill -9 of a host: Spark starts another', SLOW, async () => {
     await untilAllPlaced()
     const before = slots()
     const responses = run(60, 400)
@@ -92,7 +94,7 @@ export function testFaults(cluster: SparkCluster): void {
     await expect.poll(() => its.filter((pid) => commandOf(pid) !== ''), { timeout: 60_000 }).toEqual([])
   })
 
-  test(
+  stormTest(
     'the same host is killed until Spark gives the whole query up: others go on, and the missing one is asked for again',
     SLOW,
     async () => {
@@ -117,7 +119,14 @@ export function testFaults(cluster: SparkCluster): void {
     },
   )
 
-  test('SIGSTOP of a host with its worker, then SIGCONT: what it says is too late', SLOW, async () => {
+  stormTest(`kill -9 of workers again and again charges nobody (seed ${SEED})`, { timeout: 480_000 }, async () => {
+    const config = { spark: { remote: cluster.remote } }
+    const report = await killStorm({ engine: 'spark', kills: 60, seed: SEED, config })
+    const nothing = { lost: [], twice: [], wronglyCharged: [], wrong: [], leftBehind: [], rightlyCharged: [] }
+    expect(report).toMatchObject({ kills: 60, ...nothing })
+  })
+
+  stormTest('SIGSTOP of a host with its worker, then SIGCONT: what it says is too late', SLOW, async () => {
     await untilAllPlaced()
     const responses = run(24, 5000)
     await untilStarted(12)
@@ -135,7 +144,7 @@ export function testFaults(cluster: SparkCluster): void {
     expectAllOnce(await run(8, 10), 8)
   })
 
-  test(
+  stormTest(
     'queries run beside the slots; fewer workers give places back, and after the end there is none',
     SLOW,
     async () => {
@@ -152,7 +161,7 @@ export function testFaults(cluster: SparkCluster): void {
     },
   )
 
-  test('kill -9 of a whole Spark worker', SLOW, async () => {
+  stormTest('kill -9 of a whole Spark worker', SLOW, async () => {
     await untilAllPlaced()
     const responses = run(60, 400)
     await untilStarted(20)
@@ -169,29 +178,33 @@ export function testFaults(cluster: SparkCluster): void {
     expectAllOnce(answers, answers.size)
   })
 
-  test.each(['cluster', 'inLocal'])('kill -9 of the driver, %s: nothing of ours is left', SLOW, async (where) => {
-    await Runners.shutdown()
-    const mark = `TEST_MARK=${randomUUID()}`
-    const [name, value] = mark.split('=') as [string, string]
-    const { SPARK_REMOTE: _, ...env } = process.env
-    const driver = spawn(
-      process.execPath,
-      [fileURLToPath(new URL('../agents/spark-driver.ts', import.meta.url)), file],
-      {
-        env: { ...env, [name]: value, ...(where === 'cluster' ? { SPARK_REMOTE: cluster.remote } : {}) },
-        stdio: ['ignore', 'ignore', 'inherit'],
-      },
-    )
-    try {
-      await untilStarted(2)
-    } finally {
-      driver.kill('SIGKILL')
-    }
-    const left = () => [...pids().filter((pid) => environmentOf(pid).includes(mark)), ...slots()].map(commandOf)
-    await expect.poll(left, { timeout: 60_000 }).toEqual([])
-  })
+  test.each(IN_STORM ? ['cluster', 'inLocal'] : ['cluster'])(
+    'kill -9 of the driver, %s: nothing of ours is left',
+    SLOW,
+    async (where) => {
+      await Runners.shutdown()
+      const mark = `TEST_MARK=${randomUUID()}`
+      const [name, value] = mark.split('=') as [string, string]
+      const { SPARK_REMOTE: _, ...env } = process.env
+      const driver = spawn(
+        process.execPath,
+        [fileURLToPath(new URL('../agents/spark-driver.ts', import.meta.url)), file],
+        {
+          env: { ...env, [name]: value, ...(where === 'cluster' ? { SPARK_REMOTE: cluster.remote } : {}) },
+          stdio: ['ignore', 'ignore', 'inherit'],
+        },
+      )
+      try {
+        await untilStarted(2)
+      } finally {
+        driver.kill('SIGKILL')
+      }
+      const left = () => [...pids().filter((pid) => environmentOf(pid).includes(mark)), ...slots()].map(commandOf)
+      await expect.poll(left, { timeout: 60_000 }).toEqual([])
+    },
+  )
 
-  test('kill -9 of the JVM of a Spark of one’s own: one error, at once', SLOW, async () => {
+  stormTest('kill -9 of the JVM of a Spark of one’s own: one error, at once', SLOW, async () => {
     const tasks = Array.from({ length: 8 }, (_, i) => noting.task({ ms: 600_000, file, id: `t${i}` }))
     const responses = Runners.runTask(tasks, { engineName: 'spark', inLocal: true, workerNum: 2, store: false })
     responses.catch(() => {})
@@ -212,7 +225,7 @@ export function testFaults(cluster: SparkCluster): void {
     expectAllOnce(await responses, 60)
   })
 
-  test('kill -9 of the Connect server: one error that says so, and the driver can end', SLOW, async () => {
+  stormTest('kill -9 of the Connect server: one error that says so, and the driver can end', SLOW, async () => {
     await Runners.shutdown()
     const program = fileURLToPath(new URL('../agents/spark-driver.ts', import.meta.url))
     const driver = spawn(process.execPath, [program, file, '4'], {

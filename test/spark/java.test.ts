@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findJava } from '../../dist/engines/spark/java.js'
-import { whyNoSpark } from '../needs-java.ts'
+import { whyNoSpark } from '../support/needs-java.ts'
 
 const why = whyNoSpark()
 

@@ -8,8 +8,9 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { localRelation, sql } from '../../dist/engines/spark/connect/plans.js'
 import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
-import { expectAllOnce, linesOf, runUntilStopped, untilStarted } from '../ledger.ts'
-import { childrenOf } from '../process-tree.ts'
+import { expectAllOnce, linesOf, runUntilStopped, untilStarted } from '../support/ledger.ts'
+import { childrenOf } from '../support/process-tree.ts'
+import { stormTest } from '../support/storm.ts'
 import type { SparkCluster } from './cluster.ts'
 import { inSession, sumOfThousand } from './ordinary-query.ts'
 
@@ -50,7 +51,7 @@ export function testSharing(cluster: SparkCluster): void {
     return { child, said, ended }
   }
 
-  test('two drivers whose tasks come from Spark and whose answers go there: both finish', SLOW, async () => {
+  stormTest('two drivers whose tasks come from Spark and whose answers go there: both finish', SLOW, async () => {
     const both = [1, 2].map((number) => start('spark-pipeline.ts', '4000', join(folder, `answers-${number}`)))
     const codes = Promise.all(both.map(({ ended }) => ended))
     let over = false
@@ -95,7 +96,7 @@ export function testSharing(cluster: SparkCluster): void {
     await Runners.shutdown()
   })
 
-  test('workers that are only kept warm give way to another driver', SLOW, async () => {
+  stormTest('workers that are only kept warm give way to another driver', SLOW, async () => {
     const config = { engineName: 'spark', spark: { remote: cluster.remote }, workerNum: 5, store: false } as const
     const file = join(folder, 'warm')
     const tasks = Array.from({ length: 10 }, (_, i) => noting.task({ ms: 1000, file, id: `t${i}` }, { id: `t${i}` }))
@@ -109,7 +110,7 @@ export function testSharing(cluster: SparkCluster): void {
     await Runners.shutdown()
   })
 
-  test('a driver that follows one that was killed does not wait for the cores of the dead', SLOW, async () => {
+  stormTest('a driver that follows one that was killed does not wait for the cores of the dead', SLOW, async () => {
     const killed = start('spark-driver.ts', join(folder, 'killed'), '5')
     await untilStarted(join(folder, 'killed'), 20)
     killed.child.kill('SIGKILL')
@@ -122,40 +123,44 @@ export function testSharing(cluster: SparkCluster): void {
     await expect.poll(() => slots(), { timeout: 60_000 }).toEqual([])
   })
 
-  test('kill -9 of a driver whose slots still wait for a core: they are gone soon after they start', SLOW, async () => {
-    const block = join(folder, 'block')
-    writeFileSync(block, '')
-    const query = `SELECT TRANSFORM(id) USING 'while [ -e ${block} ]; do sleep 0.2; done' AS (x) FROM {rows}`
-    const rows = localRelation({ id: ['1', '2', '3', '4', '5', '6'] })
-    await inSession(cluster, async (session) => {
-      await session.setConfig({ 'spark.sql.leafNodeDefaultParallelism': '100' })
-      let running = 0
-      const blocked = session.run(sql(query, { rows }), {
-        onProgress: ({ inflight }) => {
-          running = inflight
-        },
+  stormTest(
+    'kill -9 of a driver whose slots still wait for a core: they are gone soon after they start',
+    SLOW,
+    async () => {
+      const block = join(folder, 'block')
+      writeFileSync(block, '')
+      const query = `SELECT TRANSFORM(id) USING 'while [ -e ${block} ]; do sleep 0.2; done' AS (x) FROM {rows}`
+      const rows = localRelation({ id: ['1', '2', '3', '4', '5', '6'] })
+      await inSession(cluster, async (session) => {
+        await session.setConfig({ 'spark.sql.leafNodeDefaultParallelism': '100' })
+        let running = 0
+        const blocked = session.run(sql(query, { rows }), {
+          onProgress: ({ inflight }) => {
+            running = inflight
+          },
+        })
+        await expect.poll(() => running, { timeout: 60_000 }).toBe(6)
+        const driver = start('spark-driver.ts', join(folder, 'ledger'))
+        await expect.poll(() => driver.said.stderr, { timeout: 60_000 }).toContain('Spark has not started a worker yet')
+        driver.child.kill('SIGKILL')
+        rmSync(block)
+        await blocked
       })
-      await expect.poll(() => running, { timeout: 60_000 }).toBe(6)
-      const driver = start('spark-driver.ts', join(folder, 'ledger'))
-      await expect.poll(() => driver.said.stderr, { timeout: 60_000 }).toContain('Spark has not started a worker yet')
-      driver.child.kill('SIGKILL')
-      rmSync(block)
-      await blocked
-    })
-    const free = Date.now()
-    let seen = 0
-    await expect
-      .poll(
-        () => {
-          if (slots().length > 0) seen = Date.now()
-          // Spark starts them again and again; so long without any, and it has given them up.
-          return seen > 0 && Date.now() - seen > 6000
-        },
-        { timeout: 60_000, interval: 50 },
-      )
-      .toBe(true)
-    process.stderr.write(`slots of a killed driver were gone ${seen - free} ms after their cores were free\n`)
-    // Some seconds on a machine that has nothing else to do.
-    expect(seen - free).toBeLessThan(45_000)
-  })
+      const free = Date.now()
+      let seen = 0
+      await expect
+        .poll(
+          () => {
+            if (slots().length > 0) seen = Date.now()
+            // Spark starts them again and again; so long without any, and it has given them up.
+            return seen > 0 && Date.now() - seen > 6000
+          },
+          { timeout: 60_000, interval: 50 },
+        )
+        .toBe(true)
+      process.stderr.write(`slots of a killed driver were gone ${seen - free} ms after their cores were free\n`)
+      // Some seconds on a machine that has nothing else to do.
+      expect(seen - free).toBeLessThan(45_000)
+    },
+  )
 }

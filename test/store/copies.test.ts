@@ -12,7 +12,7 @@ import { echo } from '../agents/basics.ts'
 import { chat, ledger, odd, parent } from '../agents/ledger.ts'
 import { recorder } from '../agents/recorders.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
-import { runScript } from '../run-script.ts'
+import { runScript } from '../support/run-script.ts'
 import { itMounts, ownDisk } from './own-disk.ts'
 import { changed, query, storeFolder } from './store-folder.ts'
 

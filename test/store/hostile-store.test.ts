@@ -7,12 +7,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { seeded } from '../../src/random.ts'
 import { echo } from '../agents/basics.ts'
 import { recorder } from '../agents/recorders.ts'
+import { SEED, share } from '../support/storm.ts'
 import { changeFile, columnsOf, says, spoil, WRONG } from './spoil.ts'
 
 /** What stands in a store of many runs may have come from anybody, too. */
 
-const CASES = 120
-const seed = Number(process.env.HOSTILE_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const CASES = share(24, 240)
 const tasks = [echo.task({ text: 'x'.repeat(5000) }, { id: 'e' }), recorder.task({ steps: 3 }, { id: 's' })]
 let store: string
 let path: string
@@ -113,8 +113,8 @@ it.each(Object.entries(CROSSED))('%s: is shown, or refused in one clear line', a
   if (code !== 0) expect(stderr, what).toMatch(CLEAR)
 })
 
-it(`a store with something wrong in it is shown, added to, or refused in one clear line (HOSTILE_SEED=${seed})`, async () => {
-  const random = seeded(seed)
+it(`a store with something wrong in it is shown, added to, or refused in one clear line (seed ${SEED})`, async () => {
+  const random = seeded(SEED)
   const one = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
   const columns = columnsOf(join(store, 'copy'))
   const outcomes = new Map<string, number>()

@@ -6,7 +6,7 @@ import { isSameValue } from '../../src/store/same-value.ts'
 import { echo } from '../agents/basics.ts'
 import { HUGE, type Huge, huge, sparse } from '../agents/huge.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
-import { CountingRuntime, refused } from '../refused.ts'
+import { CountingRuntime, refused } from '../support/refused.ts'
 import { changed, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())

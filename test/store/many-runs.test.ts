@@ -11,7 +11,7 @@ import { StoreDb } from '../../src/store/store-db.ts'
 import { echo } from '../agents/basics.ts'
 import { recorder } from '../agents/recorders.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
-import { refused } from '../refused.ts'
+import { refused } from '../support/refused.ts'
 import { changed, query, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())

@@ -6,7 +6,7 @@ import { RunFile, type StoredAttempt } from 'manyworlds/runs'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { SCHEMA_VERSION } from '../../src/store/schema.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
-import { runScript } from '../run-script.ts'
+import { runScript } from '../support/run-script.ts'
 import { askingTasks, finishedTasks, killedTasks, lateTasks, services } from './fixtures/first-edition.ts'
 import { query } from './store-folder.ts'
 

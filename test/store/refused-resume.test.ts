@@ -7,7 +7,7 @@ import { echo, sleeper, stylist } from '../agents/basics.ts'
 import { equals, within } from '../agents/graded.ts'
 import { ledger } from '../agents/ledger.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
-import { refused } from '../refused.ts'
+import { refused } from '../support/refused.ts'
 import { query, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())

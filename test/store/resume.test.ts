@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { asker } from '../agents/askers.ts'
 import { echo } from '../agents/basics.ts'
 import { ledger, nest, parent } from '../agents/ledger.ts'
-import { printed, runScript } from '../run-script.ts'
+import { printed, runScript } from '../support/run-script.ts'
 import { held, hold } from './held.ts'
 import { query, storeFolder } from './store-folder.ts'
 

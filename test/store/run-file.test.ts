@@ -7,8 +7,8 @@ import { echo } from '../agents/basics.ts'
 import { succeedsAt, thrower } from '../agents/failing.ts'
 import { chat, ledger, odd, parent } from '../agents/ledger.ts'
 import { confuses, finds } from '../agents/subtasks.ts'
-import { printed, runScript } from '../run-script.ts'
-import { userProject } from '../user-project.ts'
+import { printed, runScript } from '../support/run-script.ts'
+import { userProject } from '../support/user-project.ts'
 import { query, storeFolder } from './store-folder.ts'
 
 afterAll(() => Runners.shutdown())

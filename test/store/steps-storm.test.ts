@@ -4,15 +4,14 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { seeded } from '../../src/random.ts'
+import { SEED, share } from '../support/storm.ts'
 import { query, storeFolder } from './store-folder.ts'
 
-const KILLS = 20
+const KILLS = share(4, 20)
 /** All that is left waits for the end of the storm. */
 const STALLED_MS = 3000
-/** Give this in the environment to have the same storm again. */
-const SEED = Number(process.env.STEPS_STORM_SEED ?? Math.floor(Math.random() * 1e9))
 
-it(`every step that an observer was told of is in the store, also when the driver is killed (STEPS_STORM_SEED=${SEED})`, {
+it(`every step that an observer was told of is in the store, also when the driver is killed (seed ${SEED})`, {
   timeout: 480_000,
 }, async () => {
   const { store, ledger, file } = storeFolder()

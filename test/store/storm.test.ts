@@ -4,20 +4,18 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { seeded } from '../../src/random.ts'
+import { SEED, share } from '../support/storm.ts'
 import { query, storeFolder } from './store-folder.ts'
 
-const TASKS = 2000
-const KILLS = 50
+const TASKS = share(400, 2000)
+const KILLS = share(8, 50)
 /** All that is left waits for the end of the storm. */
 const STALLED_MS = 3000
-/** Give this in the environment to have the same storm again. */
-const SEED = Number(process.env.STORM_SEED ?? Math.floor(Math.random() * 1e9))
 
-it(`a storm of ${KILLS} kill -9 loses nothing, and runs nothing again that was committed (STORM_SEED=${SEED})`, {
+it(`a storm of ${KILLS} kill -9 loses nothing, and runs nothing again that was committed (seed ${SEED})`, {
   timeout: 480_000,
 }, async () => {
   const { store, ledger, file } = storeFolder()
-  console.log(`storm: STORM_SEED=${SEED}`)
   const random = seeded(SEED)
   let session = 0
   let kills = { driver: 0, worker: 0 }

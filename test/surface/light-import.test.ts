@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { runScript } from '../run-script.ts'
+import { runScript } from '../support/run-script.ts'
 
 /** Prints what an import loads: modules of Node's own, and packages. */
 const probe = (url: string) => `

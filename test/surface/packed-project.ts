@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Ended, runScript } from '../run-script.ts'
+import { type Ended, runScript } from '../support/run-script.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 const { dependencies } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {

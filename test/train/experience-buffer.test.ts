@@ -4,7 +4,7 @@ import { drawDistinct } from '../../dist/train/draw-distinct.js'
 import type { Experience } from '../../dist/train/experience.js'
 import { ExperienceBuffer } from '../../dist/train/experience-buffer.js'
 import { Trajectory } from '../../dist/trajectory/trajectory.js'
-import { refused } from '../refused.ts'
+import { refused } from '../support/refused.ts'
 import { trajectories } from '../trajectory/arbitrary.ts'
 import { groupOf, rollout } from './rollout.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { callsIn } from '../../dist/train/lora/serve/tool-calls.js'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 const call = (name: string, args: object) => `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`
 

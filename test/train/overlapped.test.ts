@@ -7,9 +7,9 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { deskTasks } from '../../examples/tool-desk/desk.ts'
 import { leverTasks, puller } from '../agents/levers.ts'
 import { trainedClerk } from '../agents/trained.ts'
-import { signal } from '../process-tree.ts'
-import { runScript } from '../run-script.ts'
 import { query, storeFolder } from '../store/store-folder.ts'
+import { signal } from '../support/process-tree.ts'
+import { runScript } from '../support/run-script.ts'
 
 afterAll(() => Runners.shutdown())
 

@@ -7,8 +7,8 @@ import { compareRollouts } from '../../dist/train/rollout-order.js'
 import type { Trajectory } from '../../dist/trajectory/trajectory.js'
 import { doubler, equals } from '../agents/graded.ts'
 import { type CoinTask, player } from '../agents/rollouts.ts'
-import { CountingRuntime, refused } from '../refused.ts'
 import { storeFolder } from '../store/store-folder.ts'
+import { CountingRuntime, refused } from '../support/refused.ts'
 import { gather } from './gather.ts'
 
 afterAll(() => Runners.shutdown())

@@ -8,7 +8,7 @@ import { StoredTraining } from 'manyworlds/runs'
 import { DistributedTrainingPipeline, type EpochReport, type PipelineOptions } from 'manyworlds/train'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { broken, driver, fickle, type LightsTask, lights, lightsTasks } from '../agents/lights.ts'
-import { refused } from '../refused.ts'
+import { refused } from '../support/refused.ts'
 
 afterAll(() => Runners.shutdown())
 

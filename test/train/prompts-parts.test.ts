@@ -16,7 +16,7 @@ import { randomEdit } from '../../dist/train/prompts/random-edits.js'
 import { textIn } from '../../dist/train/prompts/reflection.js'
 import { textChanges } from '../../dist/train/prompts/text-files.js'
 import { packTexts, unpackTexts } from '../../dist/train/prompts/texts.js'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 const refusal = (code: string, message: RegExp) =>
   expect.objectContaining({ code, message: expect.stringMatching(message) })

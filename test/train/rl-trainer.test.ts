@@ -172,6 +172,8 @@ describe('what is left out, and what counts as solved', () => {
     ['the number of a grader', [{ grade: withHash(1) }, { grade: withHash(0.4) }], [true, false]],
     ['a failure of the agent', [{ grade: withHash(1) }, failed('TASK_THREW')], [true, false]],
     ['a failure of something else', [{ grade: withHash(1) }, failed('MODEL_TRANSIENT')], [true, null]],
+    ['only failures', [failed('TASK_TIMEOUT'), failed('TASK_THREW'), failed('MODEL_TRANSIENT')], [false, false, null]],
+    ['an answer that nothing grades', [{}, failed('TASK_THREW')], [null, null]],
     ['the return of an environment has its own scale', [episode(200), failed('TASK_THREW')], [null, null]],
     ['the verdict of an environment', [episode(200, true), episode(7, false)], [true, false]],
   ])('%s', (_, all, expected) => {

@@ -5,9 +5,9 @@ import { Runners } from 'manyworlds'
 import { StoredTraining } from 'manyworlds/runs'
 import { DistributedTrainingPipeline, type EpochReport, type PipelineOptions } from 'manyworlds/train'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { freePort } from '../free-port.ts'
 import type { ServerProcess } from '../models/server-process.ts'
-import { refused } from '../refused.ts'
+import { freePort } from '../support/free-port.ts'
+import { refused } from '../support/refused.ts'
 import { journalOf, type LettersServerOptions, startLettersServer } from './letters/server.ts'
 
 const adapters = mkdtempSync(join(tmpdir(), 'mw-adapters-'))

@@ -11,7 +11,7 @@ import { gradientLearner } from '../../dist/train/gradient-learner.js'
 import { loadPolicy, savePolicy } from '../../dist/train/policy-folder.js'
 import { softmaxCore } from '../../dist/train/softmax/softmax-core.js'
 import { type SoftmaxPolicy, softmaxPolicy } from '../../dist/train/softmax/softmax-policy.js'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 import { someRows } from './some-rows.ts'
 
 async function trained<O, A>(policy: SoftmaxPolicy<O, A>, updates = 3): Promise<Uint8Array> {

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest'
 import { clerk } from '../../examples/start/clerks.ts'
 import { deskTasks } from '../../examples/tool-desk/desk.ts'
 import { startNode } from '../nodes/daemon.ts'
-import { childrenOf, signal } from '../process-tree.ts'
+import { childrenOf, signal } from '../support/process-tree.ts'
 import { lightsCurve } from './lights-curve.ts'
 
 /** Seconds of one core, and more where others use it too. */

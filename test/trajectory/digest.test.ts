@@ -6,7 +6,7 @@ import { canonical } from '../../src/trajectory/canonical.ts'
 import { digestOf, TrajectoryDigest } from '../../src/trajectory/digest.ts'
 import type { Episode } from '../../src/trajectory/episode.ts'
 import type { ModelStep, Step, ToolStep } from '../../src/trajectory/step.ts'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 import { data, plans, stepsOf } from './arbitrary.ts'
 
 const digest = (steps: readonly Step[], episode?: Episode, status: 'success' | 'failed' = 'success') =>

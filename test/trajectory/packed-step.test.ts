@@ -6,7 +6,7 @@ import { ListMemory } from '../../src/trajectory/list-memory.ts'
 import { opened, type PackedStep, packedStepSize, packStep, stepsText } from '../../src/trajectory/packed-step.ts'
 import type { ModelStep, Step, StepContent } from '../../src/trajectory/step.ts'
 import { StepUnpacker, unpackSteps } from '../../src/trajectory/unpack-steps.ts'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 /** Steps as a worker packs them. */
 function packed(contents: readonly StepContent[]): PackedStep[] {

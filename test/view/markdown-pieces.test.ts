@@ -3,7 +3,7 @@ import { gfmFromMarkdown } from 'mdast-util-gfm'
 import { gfm } from 'micromark-extension-gfm'
 import { expect, test } from 'vitest'
 import { piecesOf } from '../../web/src/task/markdown/pieces.ts'
-import { cpuMs } from '../cpu-ms.ts'
+import { cpuMs } from '../support/cpu-ms.ts'
 
 const CHARS = 50_000
 const filled = (text: string) => text.repeat(Math.ceil(CHARS / text.length)).slice(0, CHARS)

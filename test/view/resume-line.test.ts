@@ -12,7 +12,19 @@ test('the command that resumes a run has the options of its last session, in the
 })
 
 test('no value that looks like a secret is stored', () => {
-  const script = ['--api-key', 'k1', '--api-key=k2', '--depth', '3', 'postgres://me:k3@host/db', '--', 'b']
+  const script = [
+    '--api-key',
+    'k1',
+    '--api-key=k2',
+    '--githubToken',
+    'k6',
+    '--dbPassword=k7',
+    '--depth',
+    '3',
+    'postgres://me:k3@host/db',
+    '--',
+    'b',
+  ]
   const words = storedCommand([
     'run',
     'a.ts',
@@ -24,6 +36,6 @@ test('no value that looks like a secret is stored', () => {
     ...script,
   ])
   expect(words.join(' ')).toBe(
-    'run a.ts --env TONE --spark-remote sc://h/;token=... -- --api-key ... --api-key=... --depth 3 ... -- b',
+    'run a.ts --env TONE --spark-remote sc://h/;token=... -- --api-key ... --api-key=... --githubToken ... --dbPassword=... --depth 3 ... -- b',
   )
 })

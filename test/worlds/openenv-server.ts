@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { ensureEnvironment, type PythonEnvSpec } from '../../dist/python/environment.js'
 import { shortHash } from '../../dist/python/lock.js'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../support/free-port.ts'
 
 const VERSION = '0.10.0'
 /** It reads a web interface and more: eight seconds of CPU, on a machine that others use as well. */

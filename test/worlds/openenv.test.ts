@@ -6,7 +6,7 @@ import { openEnv } from 'manyworlds/agents'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { counter, cutCounter } from '../agents/python-worlds.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../support/free-port.ts'
 import { begin } from './episode.ts'
 import { type Fate, openEnvPython, openProxy, READY_MS, startCounting } from './openenv-server.ts'
 

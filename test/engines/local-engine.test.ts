@@ -1,0 +1,3 @@
+import { testEngine } from 'manyworlds/testing'
+
+testEngine('local', { module: new URL('../../dist/index.js', import.meta.url), export: 'LocalRuntime' })

@@ -104,15 +104,15 @@ const gone = (pid: number) => vi.waitFor(() => expect(isAlive(pid)).toBe(false),
 const pidIn = (file: string) => Number(readFileSync(file, 'utf8'))
 
 /** Notes its own pid and that of a process that it starts; then never gives back control. */
-const BUSY = `import { spawn } from 'node:child_process'
+const BLOCKED = `import { spawn } from 'node:child_process'
   import { writeFileSync } from 'node:fs'
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
   writeFileSync(process.env.PIDS + '.child', String(child.pid))
   writeFileSync(process.env.PIDS + '.self', String(process.pid))
-  for (;;);`
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`
 
 test('a module that blocks is given up at the limit, and no process stays', SLOW, async () => {
-  const folder = project({ 'agent.ts': BUSY })
+  const folder = project({ 'agent.ts': BLOCKED })
   const pids = join(folder, 'pids')
   // Time enough for its process to start and to note its pid.
   const made = makeBundle(join(folder, 'agent.ts'), { loadLimitMs: 8500, env: { ...process.env, PIDS: pids } })
@@ -122,7 +122,7 @@ test('a module that blocks is given up at the limit, and no process stays', SLOW
 })
 
 test('a process that a module started is ended also when the module loaded well', SLOW, async () => {
-  const folder = project({ 'agent.ts': BUSY.replace('for (;;);', 'export const proof = 1') })
+  const folder = project({ 'agent.ts': BLOCKED.replace(/Atomics.*/, 'export const proof = 1') })
   const pids = join(folder, 'pids')
   await makeBundle(join(folder, 'agent.ts'), { env: { ...process.env, PIDS: pids } })
   await gone(pidIn(`${pids}.child`))
@@ -132,7 +132,7 @@ test.skipIf(process.platform === 'win32')(
   'when the driver is killed meanwhile, no process and no folder stays',
   SLOW,
   async () => {
-    const folder = project({ 'agent.ts': BUSY })
+    const folder = project({ 'agent.ts': BLOCKED })
     mkdirSync(join(folder, 'tmp'))
     const pids = join(folder, 'pids')
     const index = new URL('../../src/bundle/index.ts', import.meta.url).href

@@ -3,7 +3,7 @@ import { testEngine } from '../../dist/testing/index.js'
 import { IN_STORM } from '../support/storm.ts'
 import { startCluster } from './cluster.ts'
 import { ADDRESS, TOKEN_FILE } from './engine.ts'
-import { testErrors } from './errors.ts'
+import { testErrors, testSlowErrors } from './errors.ts'
 import { testFaults } from './faults.ts'
 
 /**
@@ -22,6 +22,7 @@ if (IN_STORM)
       for (let more = 0; more < 2; more++) await cluster.addRaylet()
     }, 600_000)
     testEngine('ray', engine, { parts: ['answers', 'crashes', 'blobs'] })
+    describe('mistakes', () => testSlowErrors(cluster))
     describe('faults', () => testFaults(cluster))
   })
 else {

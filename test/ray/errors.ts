@@ -9,13 +9,25 @@ import { ManyworldsError, type RayOptions, Runners } from '../../dist/index.js'
 import { double } from '../agents/nodes.ts'
 import { freePort } from '../support/free-port.ts'
 import { childrenOf, signal } from '../support/process-tree.ts'
-import { stormTest } from '../support/storm.ts'
 import { commandOf, type RayCluster } from './cluster.ts'
 
 /** Mistakes of users on a real cluster: each is one error that says what to do, and soon. */
 
 /** Ray itself gives up after this time, and does not say why. */
 const GIVES_UP_MS = 20_000
+
+/** The error of a run with these options, and how long it took. */
+async function refused(cluster: RayCluster, ray: RayOptions): Promise<{ error: ManyworldsError; ms: number }> {
+  const began = Date.now()
+  const { address, tokenFile } = cluster
+  const run = Runners.runTask([double.task(1)], { engineName: 'ray', ray: { address, tokenFile, ...ray } })
+  const error = await run.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!ManyworldsError.is(error)) throw new Error('it was not refused', { cause: error })
+  return { error, ms: Date.now() - began }
+}
 
 export function testErrors(cluster: RayCluster): void {
   const folder = mkdtempSync(join(tmpdir(), 'mw-ray-errors-'))
@@ -24,18 +36,7 @@ export function testErrors(cluster: RayCluster): void {
     rmSync(folder, { recursive: true, force: true })
   }, 60_000)
 
-  /** The error of a run with these options, and how long it took. */
-  async function refusal(ray: RayOptions): Promise<{ error: ManyworldsError; ms: number }> {
-    const began = Date.now()
-    const { address, tokenFile } = cluster
-    const run = Runners.runTask([double.task(1)], { engineName: 'ray', ray: { address, tokenFile, ...ray } })
-    const error = await run.then(
-      () => undefined,
-      (reason: unknown) => reason,
-    )
-    if (!ManyworldsError.is(error)) throw new Error('it was not refused', { cause: error })
-    return { error, ms: Date.now() - began }
-  }
+  const refusal = (ray: RayOptions) => refused(cluster, ray)
 
   const file = (name: string, text: string) => {
     const path = join(folder, name)
@@ -117,31 +118,6 @@ export function testErrors(cluster: RayCluster): void {
     expect(odd.error).toMatchObject({ code: 'RAY_FAILED', message: expect.stringContaining("Invalid node_id 'moon'") })
   })
 
-  stormTest('packages that cannot be installed', { timeout: 240_000 }, async () => {
-    const { error } = await refusal({ runtimeEnv: { pip: ['manyworlds-no-such-package-1f3e'] } })
-    expect(error.code).toBe('RAY_FAILED')
-    expect(error.message).toContain('no worker can be started on the Ray cluster: Ray could not set up ray.runtimeEnv')
-    expect(error.message).toContain('manyworlds-no-such-package-1f3e')
-  })
-
-  test('a head that is stopped, and what is no Ray at all', { timeout: 120_000 }, async () => {
-    const head = childrenOf(cluster.raylets[0]!.pid).find((pid) => commandOf(pid).includes('gcs_server'))!
-    signal(head, 'SIGSTOP')
-    try {
-      const { error } = await refusal({})
-      expect(error.code).toBe('RAY_FAILED')
-      expect(error.message).toContain('nothing is answered: the head of the cluster is stopped')
-      expect(error.message).not.toMatch(/dashboard|TLS/)
-    } finally {
-      signal(head, 'SIGCONT')
-    }
-    const server = createServer((_, response) => response.end('a dashboard')).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { error } = await refusal({ address: `127.0.0.1:${(server.address() as AddressInfo).port}` })
-    server.close()
-    expect(error).toMatchObject({ code: 'RAY_FAILED', message: expect.stringContaining('not that of the dashboard') })
-  })
-
   test('a token leaves nothing behind, neither a file nor a listener', { timeout: 120_000 }, async () => {
     const token = readFileSync(cluster.tokenFile, 'utf8')
     const temporary = join(folder, 'tmp')
@@ -179,5 +155,35 @@ export function testErrors(cluster: RayCluster): void {
     const { address, tokenFile } = cluster
     const responses = await Runners.runTask([double.task(21)], { engineName: 'ray', ray: { address, tokenFile } })
     expect([...responses.values()]).toMatchObject([{ answer: 42 }])
+  })
+}
+
+/** Mistakes that Ray takes a minute to notice. */
+export function testSlowErrors(cluster: RayCluster): void {
+  afterAll(() => Runners.shutdown(), 60_000)
+
+  test('packages that cannot be installed', { timeout: 240_000 }, async () => {
+    const { error } = await refused(cluster, { runtimeEnv: { pip: ['manyworlds-no-such-package-1f3e'] } })
+    expect(error.code).toBe('RAY_FAILED')
+    expect(error.message).toContain('no worker can be started on the Ray cluster: Ray could not set up ray.runtimeEnv')
+    expect(error.message).toContain('manyworlds-no-such-package-1f3e')
+  })
+
+  test('a head that is stopped, and what is no Ray at all', { timeout: 240_000 }, async () => {
+    const head = childrenOf(cluster.raylets[0]!.pid).find((pid) => commandOf(pid).includes('gcs_server'))!
+    signal(head, 'SIGSTOP')
+    try {
+      const { error } = await refused(cluster, {})
+      expect(error.code).toBe('RAY_FAILED')
+      expect(error.message).toContain('nothing is answered: the head of the cluster is stopped')
+      expect(error.message).not.toMatch(/dashboard|TLS/)
+    } finally {
+      signal(head, 'SIGCONT')
+    }
+    const server = createServer((_, response) => response.end('a dashboard')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { error } = await refused(cluster, { address: `127.0.0.1:${(server.address() as AddressInfo).port}` })
+    server.close()
+    expect(error).toMatchObject({ code: 'RAY_FAILED', message: expect.stringContaining('not that of the dashboard') })
   })
 }

@@ -13,11 +13,12 @@ const cluster = await startCluster()
 process.env[REMOTE] = cluster.remote
 afterAll(() => cluster.stop(), 60_000)
 
-if (IN_STORM) testNothingKept()
-else {
+if (IN_STORM) {
+  testNothingKept()
+  describe('several drivers', () => testSharing(cluster))
+} else {
   testEngine('spark', { module: new URL('./engine.ts', import.meta.url), export: 'makeSpark' })
   describe('mistakes', () => testErrors(cluster))
 }
-describe('several drivers', () => testSharing(cluster))
 // Last: not much is left of the cluster afterwards.
 describe('faults', () => testFaults(cluster))

@@ -9,6 +9,8 @@ import { pids } from '../support/process-tree.ts'
 export interface ConnectServer {
   /** Where it is, with its token. */
   readonly remote: Remote
+  /** The same as text: `sc://host:port/;token=…`. */
+  readonly address: string
   /** Ends it, and fails if a process of it is left. */
   stop(): Promise<void>
 }
@@ -34,6 +36,7 @@ export async function startConnectServer(): Promise<ConnectServer> {
   const remote = parseRemote(spark.remote)
   return {
     remote,
+    address: spark.remote,
     stop: async () => {
       await spark.stop()
       rmSync(warehouse, { recursive: true, force: true })

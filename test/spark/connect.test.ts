@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   limit,
   localRelation,
@@ -19,24 +19,21 @@ import {
 import { parseRemote, type Remote } from '../../src/engines/spark/connect/remote.ts'
 import { type ConnectOptions, ConnectSession } from '../../src/engines/spark/connect/session.ts'
 import { SparkError } from '../../src/engines/spark/connect/spark-error.ts'
+import { testRunSpark } from '../cli/run-spark.ts'
 import { makeAuthority } from '../nodes/certificates.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Network, startProxy } from './connect-proxy.ts'
-import { type ConnectServer, startConnectServer } from './connect-server.ts'
+import { startConnectServer } from './connect-server.ts'
 
-/** The client against a real Spark, with a network between them that fails. */
+/** What needs a Connect server, on one: the client, with a network that fails between them, and the commands. */
 
-let server: ConnectServer
-let remote: Remote
+const server = await startConnectServer()
+const { remote } = server
 let folder: string
 const sessions: ConnectSession[] = []
 const proxies: Network[] = []
 
-beforeAll(async () => {
-  server = await startConnectServer()
-  remote = server.remote
-}, 300_000)
-afterAll(() => server?.stop(), 60_000)
+afterAll(() => server.stop(), 60_000)
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'mw-connect-'))
 })
@@ -90,6 +87,8 @@ const oneAndThenNothing = sql(
 /** Waits for a core. */
 const expectCoresFree = (session: ConnectSession) => expect(all(session.rows(COUNT))).resolves.toEqual([{ n: 10 }])
 const COUNT = sql('SELECT count(*) AS n FROM range(10)')
+
+describe('the command line', () => testRunSpark(server.address))
 
 describe('a session', () => {
   test('says which Spark it is, and keeps its own settings', async () => {

@@ -217,13 +217,17 @@ export function testFaults(cluster: SparkCluster): void {
     })
   })
 
-  test('kill -9 of the Connect server, and another in its place: the slots are asked for again', SLOW, async () => {
-    await untilAllPlaced()
-    const responses = run(60, 400)
-    await untilStarted(20)
-    await cluster.restartServer()
-    expectAllOnce(await responses, 60)
-  })
+  stormTest(
+    'kill -9 of the Connect server, and another in its place: the slots are asked for again',
+    SLOW,
+    async () => {
+      await untilAllPlaced()
+      const responses = run(60, 400)
+      await untilStarted(20)
+      await cluster.restartServer()
+      expectAllOnce(await responses, 60)
+    },
+  )
 
   stormTest('kill -9 of the Connect server: one error that says so, and the driver can end', SLOW, async () => {
     await Runners.shutdown()

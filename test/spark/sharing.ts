@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect } from 'vitest'
 import { localRelation, sql } from '../../dist/engines/spark/connect/plans.js'
 import { Runners } from '../../dist/index.js'
 import { noting } from '../agents/nodes.ts'
@@ -67,7 +67,7 @@ export function testSharing(cluster: SparkCluster): void {
     expect(await codes).toEqual([0, 0])
   })
 
-  test('a driver gives cores to one that comes later, and takes them again when that is gone', SLOW, async () => {
+  stormTest('a driver gives cores to one that comes later, and takes them again when that is gone', SLOW, async () => {
     const first = join(folder, 'first')
     const second = join(folder, 'second')
     const config = { workerNum: 5, concurrency: 1, store: false } as const

@@ -24,7 +24,7 @@ const LONG = [
     'nodes/fuzz',
     'spark/connect.',
   ],
-  ...['cli/run-spark', 'cli/init'],
+  ...['cli/init'],
 ]
 
 const rank = ({ moduleId }: TestSpecification) => {

@@ -34,13 +34,15 @@ export const UNIT: readonly string[] = [
 ]
 
 /** Tests that need Java, for a Spark. */
-export const SPARK: readonly string[] = [
-  ...tests('spark', 'cluster connect data data-patience in-local server-gone'),
-  ...tests('cli', 'run-spark'),
-]
+export const SPARK: readonly string[] = [...tests('spark', 'cluster connect data')]
 
 /** Tests of `npm run test:storm` alone. */
-export const ONLY_STORM: readonly string[] = tests('nodes', 'namespaces')
+export const ONLY_STORM: readonly string[] = [
+  ...tests('nodes', 'namespaces'),
+  // Each starts a Spark or Ray of its own. `npm test` starts one too, in spark/data, and in cli/run-spark.
+  ...tests('ray', 'in-local'),
+  ...tests('spark', 'data-patience in-local server-gone'),
+]
 
 /** What the storm runs: these alone, and all of what `npm test` runs a share of. */
 export const STORM: readonly string[] = [
@@ -48,16 +50,14 @@ export const STORM: readonly string[] = [
   ...tests('executor', 'hostile-links requests requests-property'),
   ...tests('nodes', 'bad-host fuzz session storm'),
   ...tests('protocol', 'hostile-frames'),
-  ...tests('ray', 'cluster in-local'),
-  ...tests('spark', 'cluster in-local'),
+  ...tests('ray', 'cluster'),
+  ...tests('spark', 'cluster'),
   ...tests('docs', 'examples'),
+  ...tests('engines', 'hostile-process'),
+  ...tests('train', 'overlapped prompts-resume sweep training-resume'),
   ...tests('store', 'hostile-files hostile-store steps-storm storm'),
   ...tests('storm', 'kill-storm'),
 ]
 
 /** Tests that start Ray or Spark. */
-export const CLUSTER: readonly string[] = [
-  ...SPARK,
-  ...tests('ray', 'actor cluster in-local'),
-  ...tests('docs', 'examples'),
-]
+export const CLUSTER: readonly string[] = [...SPARK, ...tests('ray', 'actor cluster'), ...tests('docs', 'examples')]

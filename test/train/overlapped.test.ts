@@ -10,10 +10,12 @@ import { trainedClerk } from '../agents/trained.ts'
 import { query, storeFolder } from '../store/store-folder.ts'
 import { signal } from '../support/process-tree.ts'
 import { runScript } from '../support/run-script.ts'
+import { stormTest } from '../support/storm.ts'
 
 afterAll(() => Runners.shutdown())
 
 const TIMEOUT_MS = 300_000
+const SLOW = { timeout: TIMEOUT_MS }
 const LEVERS = {
   ...{ agent: puller, tasks: { train: leverTasks(40) }, workerNum: 2, concurrency: 8, seed: 3 },
   ...{ rollouts: 4, tasksPerUpdate: 8, tasksPerEpoch: 80, evaluate: false, algorithm: { lr: 0.1 } },
@@ -43,18 +45,14 @@ function updatesOf(file: string): Update[] {
 }
 
 describe('while collection goes on', () => {
-  test(
-    'a policy learns the tool desk',
-    async () => {
-      const tasks = { train: deskTasks({ part: 'train', count: 3200, seed: 1 }).map((input) => ({ input })) }
-      const options = { agent: trainedClerk, tasks, workerNum: 2, seed: 1, store: false, evaluate: false } as const
-      const reports = await train({ ...options, overlap: true, tasksPerEpoch: 640 }, 5)
-      expect(reports[0]!.successRate).toBeLessThan(0.1)
-      expect(reports.at(-1)!.successRate).toBeGreaterThan(0.8)
-      expect(reports.at(-1)).toMatchObject({ updates: 200, staleness: { max: 1 } })
-    },
-    TIMEOUT_MS,
-  )
+  stormTest('a policy learns the tool desk', SLOW, async () => {
+    const tasks = { train: deskTasks({ part: 'train', count: 3200, seed: 1 }).map((input) => ({ input })) }
+    const options = { agent: trainedClerk, tasks, workerNum: 2, seed: 1, store: false, evaluate: false } as const
+    const reports = await train({ ...options, overlap: true, tasksPerEpoch: 640 }, 5)
+    expect(reports[0]!.successRate).toBeLessThan(0.1)
+    expect(reports.at(-1)!.successRate).toBeGreaterThan(0.8)
+    expect(reports.at(-1)).toMatchObject({ updates: 200, staleness: { max: 1 } })
+  })
 
   test.each([1, 3])(
     'no batch is older than maxStaleness: %i',
@@ -125,8 +123,9 @@ test(
   TIMEOUT_MS,
 )
 
-test(
+stormTest(
   'a driver that is killed again and again goes on, and collects nothing twice that was stored',
+  SLOW,
   async () => {
     const { store, file } = storeFolder()
     const script = resolve(import.meta.dirname, 'drivers/train-levers.ts')
@@ -167,7 +166,6 @@ test(
         expect(digests.get(`t.u${String(number).padStart(5, '0')} ${id}`)).toBe(digest)
       }
   },
-  TIMEOUT_MS,
 )
 
 test(

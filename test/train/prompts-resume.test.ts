@@ -5,7 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openForReading } from '../../dist/store/open-for-reading.js'
+import { seeded } from '../../src/random.ts'
 import { type ModelServer, startModelServer } from '../models/scripted-server.ts'
+import { SEED, share } from '../support/storm.ts'
 import { startDriver } from './start-driver.ts'
 
 const SCRIPT = fileURLToPath(new URL('drivers/train-prompts.ts', import.meta.url))
@@ -92,7 +94,7 @@ async function paid(store: string) {
   }
 }
 
-test('killed at any moment and resumed, it comes to the same texts; no episode is collected twice, no reflection paid twice', {
+test(`killed at any moment and resumed, it comes to the same texts; no episode is collected twice, no reflection paid twice (seed ${SEED})`, {
   timeout: 600_000,
 }, async () => {
   const undisturbed = newStore()
@@ -107,7 +109,8 @@ test('killed at any moment and resumed, it comes to the same texts; no episode i
   expect(earlier.reflections.asked).toBe(earlier.reflections.stored)
   expect(earlier.episodes.asked).toBe(earlier.episodes.stored)
 
-  const kills = Number(process.env.KILLS ?? 8)
+  const random = seeded(SEED)
+  const kills = share(3, 8)
   const store = newStore()
   const killedAt = new Set<string>()
   let lost = { reflections: 0, episodes: 0 }
@@ -125,8 +128,8 @@ test('killed at any moment and resumed, it comes to the same texts; no episode i
   for (let kill = 0; kill < kills; kill++) {
     const driver = start(store)
     // After so many things that are new, which makes progress, and then at any moment.
-    await driver.saw(1 + Math.floor((Math.random() * 2 * news) / (kills + 1)))
-    await Promise.race([driver.exited, sleep(Math.random() * 3 * LATENCY_MS)])
+    await driver.saw(1 + Math.floor((random() * 2 * news) / (kills + 1)))
+    await Promise.race([driver.exited, sleep(random() * 3 * LATENCY_MS)])
     driver.child.kill('SIGKILL')
     await driver.exited
     if (!existsSync(join(store, 'store.sqlite'))) continue

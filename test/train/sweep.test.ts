@@ -10,7 +10,9 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openForReading } from '../../dist/store/open-for-reading.js'
 import { pointsOf } from '../../dist/train/sweep/grid.js'
 import { summarizeSweep } from '../../dist/train/sweep/summary.js'
+import { seeded } from '../../src/random.ts'
 import { driver, lightsTasks } from '../agents/lights.ts'
+import { SEED, share } from '../support/storm.ts'
 
 afterAll(() => Runners.shutdown())
 
@@ -101,7 +103,7 @@ describe('a sweep', { timeout: 300_000 }, () => {
     )
   })
 
-  test('killed at any moment, it goes on, and comes to the same curves', async () => {
+  test(`killed at any moment, it goes on, and comes to the same curves (seed ${SEED})`, async () => {
     const grid = JSON.stringify({ lr: [0.1, 0.3], seeds: 2, epochs: 2 })
     const start = (store: string) => {
       const child = spawn(process.execPath, [SCRIPT, store, grid], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -127,9 +129,11 @@ describe('a sweep', { timeout: 300_000 }, () => {
     const whole = start(undisturbed)
     expect(await whole.exited).toBe(0)
     const store = newStore()
-    for (let kill = 0; kill < 4; kill++) {
+    const random = seeded(SEED)
+    const kills = share(2, 6)
+    for (let kill = 0; kill < kills; kill++) {
       const { child, exited } = start(store)
-      await Promise.race([exited, sleep(1000 + Math.random() * 3000)])
+      await Promise.race([exited, sleep(1000 + random() * 3000)])
       child.kill('SIGKILL')
       await exited
     }

@@ -8,8 +8,10 @@ import { numeric } from 'manyworlds/grade'
 import { DistributedTrainingPipeline, type EpochReport, type PipelineOptions } from 'manyworlds/train'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { openForReading } from '../../dist/store/open-for-reading.js'
+import { seeded } from '../../src/random.ts'
 import { driver, lightsTasks } from '../agents/lights.ts'
 import { itMounts, ownDisk } from '../store/own-disk.ts'
+import { SEED, share } from '../support/storm.ts'
 import { type Driver, startDriver } from './start-driver.ts'
 
 afterAll(() => Runners.shutdown())
@@ -62,7 +64,7 @@ function stored(store: string) {
   }
 }
 
-test('killed at any moment and resumed, it comes to the same curve, and collects nothing twice', {
+test(`killed at any moment and resumed, it comes to the same curve, and collects nothing twice (seed ${SEED})`, {
   timeout: 600_000,
 }, async () => {
   const undisturbed = newStore()
@@ -73,14 +75,15 @@ test('killed at any moment and resumed, it comes to the same curve, and collects
   expect(expected).toMatchObject({ updates: 9, plans: 9, twice: 0 })
   expect(whole.at(-1)!.test).not.toBeNull()
 
-  const kills = Number(process.env.KILLS ?? 6)
+  const random = seeded(SEED)
+  const kills = share(2, 8)
   const store = newStore()
   for (let kill = 0; kill < kills; kill++) {
     const driver = start(store)
     const gone = driver.exited
     // Any moment from the first line of the training on, whatever the load is.
     await expect.poll(driver.lines, { timeout: 60_000 }).not.toEqual([])
-    await Promise.race([gone, sleep(Math.random() * 0.4 * wholeMs)])
+    await Promise.race([gone, sleep(random() * 0.4 * wholeMs)])
     driver.child.kill('SIGKILL')
     await gone
   }

@@ -36,7 +36,7 @@ export const experienceCases: Case[] = [
         echo.task('block', { id: 'block', grade: spoilsGrade }),
         killer.task('sigkill', { id: 'killer' }),
       ]
-      const responses = await runTask(tasks, kit.conf({ grade: isRight, gradeTimeoutMs: 5000 }))
+      const responses = await runTask(tasks, kit.conf({ grade: isRight, gradeTimeoutMs: 3000 }))
       assert.equal(responses.get('crash')!.grade?.error?.code, 'GRADER_CRASHED')
       assert.equal(responses.get('block')!.grade?.error?.code, 'GRADER_BLOCKED_WORKER')
       assert.equal(responses.get('killer')!.status, 'crashed')

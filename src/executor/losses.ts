@@ -48,9 +48,11 @@ export class Losses {
     if (guilty) explain(guilty.entry)
     if (guilty && lost.has(guilty))
       outcomes.charge(guilty.entry, status, error ?? crashError(exit), ranMs(guilty, runMs))
-    // A crash that has a culprit is paid for by its attempts, so it does not count against the others.
+    // A crash that has a culprit is paid for by its attempts, so it does not count against the others; but a task could ask for
+    // new culprits without end.
+    const counts = ({ entry }: Lease) => guilty === undefined || isBelow(guilty.entry, entry)
     const again = (those: readonly Lease[]) =>
-      those.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit, guilty === undefined))
+      those.filter((lease) => lost.has(lease) && this.#mayRunAgain(lease, exit, counts(lease)))
     // Waiting tasks come last: the sub-tasks they wait for may be among the others.
     for (const group of [suspects, waiting]) special.suspect(again(group).map((lease) => lease.entry))
     putFirst(again(innocent))
@@ -90,6 +92,11 @@ export class Losses {
 /** The sub-tasks of running tasks go on while a run drains. */
 const startsNoMore = ({ cancelling, parent, run }: TaskEntry): boolean =>
   cancelling !== undefined || (run.stopping !== undefined && !parent)
+
+/** Whether this is a sub-task of that task, or of one of its sub-tasks. */
+function isBelow({ parent }: TaskEntry, ancestor: TaskEntry): boolean {
+  return parent !== undefined && (parent === ancestor || isBelow(parent, ancestor))
+}
 
 /** These were started before, so they go first in their runs. */
 function putFirst(leases: readonly Lease[]): void {

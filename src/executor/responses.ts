@@ -128,7 +128,7 @@ export class Responses {
     this.#settle(entry, this.#response(entry, 'cancelled', undefined, error, 0, performance.now()), 0)
   }
 
-  /** The task may have been running when an earlier driver died, and it must not run twice. */
+  /** An earlier session has started the task, and it must not run twice. */
   lost(entry: TaskEntry, message: string): void {
     entry.attempts++
     this.fail(entry, 'crashed', { code: 'WORKER_CRASHED', name: 'TaskError', message, stack: undefined }, 0)

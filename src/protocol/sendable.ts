@@ -35,7 +35,7 @@ export function whyNotSendable(value: unknown, maxDepth: number = MAX_DEPTH): st
 function find(value: unknown, walk: Walk, depth: number): Problem | undefined {
   if (typeof value === 'function' || typeof value === 'symbol') return found(`is a ${typeof value}`)
   if (typeof value !== 'object' || value === null || walk.visited.has(value)) return undefined
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return undefined
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof String) return undefined
   walk.tooDeep = depth > walk.maxDepth
   if (walk.tooDeep) return found('')
   walk.visited.add(value)

@@ -2,7 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { TaskResponse } from '../task.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { DRIVER_DIED, type Recording } from './recording.ts'
+import type { Recording } from './recording.ts'
 import type { RunHistory } from './run-history.ts'
 
 /** How many tasks of an array are recorded ahead of their turn per commit. */
@@ -69,7 +69,8 @@ export class RecordedSource implements TaskSource {
       return { ...item, record, restored: response, restoredBytes: known.bytes }
     if (known.isOther) recording.task(item, record)
     if (response) recording.again(record, known.fresh)
-    else if (known.begun && item.task.rerun === 'never') return { ...item, record, attempts, crashed: DRIVER_DIED }
+    if (known.startedBefore && item.task.rerun === 'never')
+      return { ...item, record, attempts, crashed: known.startedBefore }
     return { ...item, record, attempts }
   }
 

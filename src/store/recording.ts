@@ -247,10 +247,10 @@ export class Recording implements RunRecorder {
     const content = { agentName: agent.ref.name, params, input, info, dependsOn: null }
     const known = instead ? undefined : this.#history?.subTask(child.id, parent.record, parent.attempts + 1, content)
     if (known?.final) return known.response
-    if (known?.begun && !known.response && child.options.neverRerun) return this.#crashed(child, known.record)
     child.record = instead?.record ?? known?.record ?? this.#next.task++
     const fresh = instead !== undefined || known?.fresh === true
     if (fresh || known?.response) this.again(child.record, fresh)
+    if (known?.startedBefore && child.options.neverRerun) return this.#crashed(child, known.startedBefore)
     this.#commit.add([
       ROW.task,
       child.record,
@@ -273,9 +273,8 @@ export class Recording implements RunRecorder {
     if (isWorthKeeping(child, response)) this.#attempt(child, ROLE.final, response)
   }
 
-  /** The response of a sub-task with `rerun: 'never'` that may have been running when the driver died. */
-  #crashed(child: TaskEntry, record: number): TaskResponse {
-    child.record = record
+  /** The response of a sub-task with `rerun: 'never'` that an earlier session has started. */
+  #crashed(child: TaskEntry, startedBefore: string): TaskResponse {
     const response = makeResponse(
       {
         id: child.id,
@@ -287,7 +286,7 @@ export class Recording implements RunRecorder {
         logs: [],
         restored: true,
       },
-      { success: false, status: 'crashed', error: new TaskError('WORKER_CRASHED', DRIVER_DIED) },
+      { success: false, status: 'crashed', error: new TaskError('WORKER_CRASHED', startedBefore) },
       [],
       this.around,
     )
@@ -412,10 +411,6 @@ function episodeColumns(
     finalObservation: finalObservation === answer ? null : finalObservation,
   }
 }
-
-/** The error of a task with `rerun: 'never'` that may have been running when the driver died. */
-export const DRIVER_DIED =
-  "the driver died while this task may have been running, and rerun: 'never' forbids another attempt"
 
 /** A task that was cancelled before it ran stays pending in the store. */
 const isWorthKeeping = (entry: TaskEntry, response: TaskResponse) =>

@@ -66,8 +66,8 @@ export interface StoredOutcome {
   readonly response: TaskResponse | undefined
   /** The approximate size of the response. */
   readonly bytes: number
-  /** A task with `rerun: 'never'` was about to start. */
-  readonly begun: boolean
+  /** Why a task with `rerun: 'never'` must not start: an earlier session has started it. */
+  readonly startedBefore: string | undefined
   /** The response is final. Otherwise the task runs again. */
   readonly final: boolean
   /** The task starts over: its earlier attempts, and the service answers stored for them, no longer count. */
@@ -75,6 +75,10 @@ export interface StoredOutcome {
   /** The task was accepted with other params of its agent than those recorded. */
   readonly isOther?: boolean
 }
+
+const DRIVER_DIED = "the driver died while this task may have been running, and rerun: 'never' forbids another attempt"
+const WAS_CANCELLED =
+  "the task was cancelled after it had started, and rerun: 'never' forbids another attempt (retryFailed, --retry-failed, allows it)"
 
 interface Options {
   readonly retryFailed: boolean
@@ -228,10 +232,15 @@ export class RunHistory {
           })
         : undefined,
       bytes: this.#blobs.bytesRead - before,
-      begun: row.begun === 1,
+      startedBefore: row.begun === 1 ? this.#startedBefore(answered ? row.status : undefined) : undefined,
       final: answered && this.#isFinal(row.status),
       fresh,
     }
+  }
+
+  #startedBefore(status: TaskStatus | undefined): string | undefined {
+    if (status === undefined) return DRIVER_DIED
+    return status === 'cancelled' && !this.#retryFailed ? WAS_CANCELLED : undefined
   }
 
   #isFinal(status: TaskStatus): boolean {

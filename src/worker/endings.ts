@@ -65,7 +65,7 @@ export class Endings {
     task: TaskContext,
     status: OutcomeStatus,
     value: unknown,
-    size = 0,
+    size: number = lastPackedSize(value),
     experience?: unknown,
     reason?: Error,
   ): void {

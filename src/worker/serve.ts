@@ -58,7 +58,16 @@ export function serveDriver(around: WorkerHost): ServedDriver {
     around.blobFolder,
   )
 
+  /** An error of ours: the driver may wait for what this message asked for, so the connection ends with the reason. */
   function receive(message: DriverMessage): void {
+    try {
+      handle(message)
+    } catch (error) {
+      channel.refuse(`'${message.type}' of the driver`, error)
+    }
+  }
+
+  function handle(message: DriverMessage): void {
     switch (message.type) {
       case 'hello':
         if (message.protocol !== PROTOCOL_VERSION || !CODECS.includes(message.codec)) return around.broken(undefined)

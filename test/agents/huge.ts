@@ -40,7 +40,10 @@ const answersHuge = defineAgent({ name: 'answers-huge', run: async (what: Huge) 
 /** Gives such a value away, by one of the ways that lead out of a task. */
 export const huge = defineAgent({
   name: 'huge',
-  run: async ({ what, how }: { what: Huge; how: 'answer' | 'step' | 'throw' | 'cause' | 'log' | 'subtask' }, ctx) => {
+  run: async (
+    { what, how }: { what: Huge; how: 'answer' | 'step' | 'throw' | 'message' | 'cause' | 'log' | 'subtask' },
+    ctx,
+  ) => {
     switch (how) {
       case 'answer':
         return HUGE[what]()
@@ -49,6 +52,8 @@ export const huge = defineAgent({
         return 'recorded'
       case 'throw':
         throw HUGE[what]()
+      case 'message':
+        throw new Error('y'.repeat(33 * 1024 * 1024))
       case 'cause':
         throw new Error('it failed', { cause: HUGE[what]() })
       case 'log':

@@ -4,7 +4,8 @@ import { crashError, explain, judge, type Verdict } from '../../src/executor/sus
 import type { Lease, TaskEntry } from '../../src/executor/task-entry.ts'
 import type { WorkerHandle } from '../../src/executor/worker-handle.ts'
 import type { TaskItem } from '../../src/protocol/messages.ts'
-import { runScripted, type ScriptedWorker } from '../support/scripted-worker.ts'
+import { runScripted, SCRIPTED_REF, type ScriptedWorker } from '../support/scripted-worker.ts'
+import { SUB_TASKS_ASK } from '../support/sub-tasks-ask.ts'
 
 /** The rules by which a lost worker is judged, each by itself. */
 
@@ -295,4 +296,26 @@ test('a long task whose neighbors call process.exit one after the other is rerun
   expect(responses.get('long')).toMatchObject({ status: 'success', attempts: 1 })
   for (const id of guilty)
     expect(responses.get(id)).toMatchObject({ status: 'crashed', error: { code: 'PROCESS_EXIT' } })
+})
+
+test('a task that asks for another sub-task in each rerun, which takes its worker down, is not rerun without end', async () => {
+  let starts = 0
+  const error = { code: 'PROCESS_EXIT' as const, name: 'TaskError', message: 'it exited', stack: undefined }
+  const responses = await runScripted(
+    ['top'],
+    (message, worker) => {
+      if (message.type !== 'run') return
+      for (const item of message.tasks)
+        if (item[3] === 'top') {
+          const child = { id: `child-${starts++}`, ref: SCRIPTED_REF, params: undefined, input: 'child', options: {} }
+          worker.say({ ...SUB_TASKS_ASK, request: 1, lease: item[0], body: { ordinal: 0, tasks: [child] } })
+        } else {
+          worker.say({ type: 'exiting', lease: item[0], error })
+          return worker.die()
+        }
+    },
+    { workers: 1, maxAttempts: 1 },
+  )
+  expect(responses.get('top')).toMatchObject({ status: 'crashed', attempts: 1, error: { code: 'RERUN_LIMIT' } })
+  expect(starts).toBe(51)
 })

@@ -57,6 +57,23 @@ describe('a value that is huge neither hangs the run nor harms its neighbours', 
     }
   }, 240_000)
 
+  test('as a text of megabytes that is thrown, or in the message of an error', async () => {
+    const what = 'a long text'
+    const timeoutMs = 20_000
+    const tasks = [
+      huge.task({ what, how: 'throw' }, { id: 'text', timeoutMs }),
+      huge.task({ what, how: 'message' }, { id: 'message', timeoutMs }),
+      echo.task(1, { id: 'neighbour', rerun: 'never' }),
+    ]
+    const responses = await Runners.runTask(tasks, { store: false, ...ONE_RUN, workerNum: 1 })
+    const ends = [...responses.values()].map(({ id, status, error }) => [id, status, error?.code])
+    expect(ends).toEqual([
+      ['text', 'failed', 'TASK_THREW'],
+      ['message', 'failed', 'TASK_THREW'],
+      ['neighbour', 'success', undefined],
+    ])
+  }, 120_000)
+
   test('as a step, in what is thrown, in what is printed, from a sub-task', async () => {
     const { store } = storeFolder()
     const what = 'a sparse array inside'

@@ -89,26 +89,36 @@ describe('a run that is resumed', () => {
       ledger.task({ ledger: folder.ledger, ms: 5000 }, { id: 'slow', timeoutMs: 50 }),
       ledger.task({ ledger: folder.ledger, ms: 60_000 }, { id: 'cancelled' }),
       ledger.task({ ledger: folder.ledger }, { id: 'fine' }),
+      ledger.task({ ledger: folder.ledger, ms: 60_000 }, { id: 'never', rerun: 'never' }),
     ]
-    const first = await runUntil({ sql: 'SELECT id FROM responses', count: 3 }, folder, (signal) =>
+    // Three are answered, and the one that must not run twice was allowed to start.
+    const sql = 'SELECT id FROM responses UNION ALL SELECT id FROM _tasks WHERE begun = 1'
+    const first = await runUntil({ sql, count: 4 }, folder, (signal) =>
       Runners.runTask(tasks, { ...quick, store, runId: 'r', signal }),
     )
-    expect(brief(first)).toEqual(['fails failed', 'slow timeout', 'cancelled cancelled', 'fine success'])
+    expect(brief(first)).toEqual([
+      'fails failed',
+      'slow timeout',
+      'cancelled cancelled',
+      'fine success',
+      'never cancelled',
+    ])
     folder.forget()
-    const again = tasks.map((task) => (task.id === 'cancelled' ? { ...task, timeoutMs: 100 } : task))
+    const again = tasks.map((task) => (/cancelled|never/.test(task.id!) ? { ...task, timeoutMs: 100 } : task))
     expect(brief(await Runners.runTask(again, { ...quick, store, resume: 'r' }))).toEqual([
       'fails failed restored',
       'slow timeout restored',
       'cancelled timeout',
       'fine success restored',
+      'never crashed',
     ])
     expect(folder.ran()).toEqual(['cancelled'])
     folder.forget()
     expect(
       brief(await Runners.runTask(again, { ...quick, store, resume: 'r', retryFailed: true, maxAttempts: 9 })),
-    ).toEqual(['fails success', 'slow timeout', 'cancelled timeout', 'fine success restored'])
+    ).toEqual(['fails success', 'slow timeout', 'cancelled timeout', 'fine success restored', 'never timeout'])
     using run = RunFile.open('r', { store })
-    expect(run.overview()).toMatchObject({ counts: { success: 2, timeout: 2, failed: 0, cancelled: 0 }, sessions: 3 })
+    expect(run.overview()).toMatchObject({ counts: { success: 2, timeout: 3, failed: 0, cancelled: 0 }, sessions: 3 })
     expect(run.task('cancelled')!.attempts.map(({ role, status }) => `${role} ${status}`)).toEqual(
       expect.arrayContaining(['superseded cancelled', 'superseded timeout', 'final timeout']),
     )

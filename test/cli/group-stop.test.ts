@@ -44,7 +44,7 @@ function begin(args: readonly string[]) {
     const responses = [...file.responses()].map(({ id, status, attempts }) => [id, status, attempts])
     return Object.fromEntries(responses.map(([id, ...rest]) => [id, rest.join(' ')]))
   }
-  const resume = () => manyworlds(['run', 's.ts', '--resume', 'r', ...args], options)
+  const resume = (...more: string[]) => manyworlds(['run', 's.ts', '--resume', 'r', ...args, ...more], options)
   const open = () => writeFileSync(gate, '')
   return { run, outcome, resume, open, notes }
 }
@@ -90,7 +90,11 @@ it('SIGTERM to driver and workers: what does not finish within the grace period 
   expect(await run.exited).toBe(143)
   expect(Object.values(outcome()).filter((status) => !String(status).startsWith('cancelled'))).toEqual([])
   open()
-  expect(await resume()).toMatchObject({ code: 0 })
+  // The one with rerun: 'never' had started.
+  expect(await resume()).toMatchObject({ code: 1, stderr: expect.stringContaining("rerun: 'never' forbids another") })
+  expect(outcome()).toEqual({ ...ALL, t0: 'crashed 1' })
+  expect(started(notes).filter((id) => id === 't0')).toEqual(['t0'])
+  expect(await resume('--retry-failed')).toMatchObject({ code: 0 })
   expect(outcome()).toEqual(ALL)
 }, 90_000)
 

@@ -39,7 +39,7 @@ export const SPARK: readonly string[] = [...tests('spark', 'cluster connect data
 /** Tests of `npm run test:storm` alone. */
 export const ONLY_STORM: readonly string[] = [
   ...tests('nodes', 'namespaces'),
-  // Each starts a Spark or Ray of its own. `npm test` starts one too, in spark/data, and in cli/run-spark.
+  // Each starts a Spark or Ray of its own. `npm test` starts one too, in spark/data, and in spark/connect for the commands.
   ...tests('ray', 'in-local'),
   ...tests('spark', 'data-patience in-local server-gone'),
 ]
@@ -54,7 +54,7 @@ export const STORM: readonly string[] = [
   ...tests('spark', 'cluster'),
   ...tests('docs', 'examples'),
   ...tests('engines', 'hostile-process'),
-  ...tests('train', 'overlapped prompts-resume sweep training-resume'),
+  ...tests('train', 'overlapped prompts-resume sweep tool-desk-pipeline training-resume'),
   ...tests('store', 'hostile-files hostile-store steps-storm storm'),
   ...tests('storm', 'kill-storm'),
 ]

@@ -5,6 +5,7 @@ import { clerk } from '../../examples/start/clerks.ts'
 import { deskTasks } from '../../examples/tool-desk/desk.ts'
 import { startNode } from '../nodes/daemon.ts'
 import { childrenOf, signal } from '../support/process-tree.ts'
+import { stormTest } from '../support/storm.ts'
 import { lightsCurve } from './lights-curve.ts'
 
 /** Seconds of one core, and more where others use it too. */
@@ -36,13 +37,13 @@ test(
   },
 )
 
-test('with shuffled rewards it learns nothing', SLOW, async () => {
+stormTest('with shuffled rewards it learns nothing', SLOW, async () => {
   const { test: after, version } = await trainClerk(64, { control: 'shuffled' })
   expect(version).toBeGreaterThan(5)
   expect(after!.success!.high).toBeLessThan(0.1)
 })
 
-test('on nodes, with workers killed, the curve is that of this machine', SLOW, async () => {
+stormTest('on nodes, with workers killed, the curve is that of this machine', SLOW, async () => {
   const node = await startNode()
   try {
     let kills = 0

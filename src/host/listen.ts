@@ -2,7 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import { type Address, isLoopback, showAddress } from '../network/address.ts'
 import { listenWords } from '../network/error-words.ts'
 import { type Gate, openGate, type ServerTls } from '../network/gate.ts'
-import { tokenForThisMachine } from '../network/token.ts'
+import { userToken } from '../network/token.ts'
 import type { NodeHost } from './node-host.ts'
 
 const DEFAULT_CONNECTIONS = 64
@@ -23,10 +23,10 @@ export async function listenForDrivers(host: NodeHost, options: ListenOptions): 
       'CONFIG_INVALID',
       `refusing to listen on ${showAddress(address)} without a token: everybody who can reach it could run code here. Make one with \`manyworlds node token --out token.txt\`, start the node with --token-file token.txt, and give the same file to the driver as nodes.tokenFile`,
     )
+  const secret = token ?? userToken()
   try {
     return await openGate({
-      ...{ host: address.host, port: address.port, tls, maxConnections },
-      token: token ?? tokenForThisMachine('run code as you', log),
+      ...{ host: address.host, port: address.port, token: secret, tls, maxConnections },
       admit: (hello) => host.admit(hello),
       accept: (peer, hello) => host.accept(peer, hello),
       refused: (line) => log(`refused ${line}`),

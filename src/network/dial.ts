@@ -70,6 +70,7 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   // A status may be asked for: it needs nothing of ours, and starts nothing.
   const needed = hello.role === 'status' ? undefined : whyTokenNeeded(address, token)
   if (needed !== undefined) throw new DialError(needed, 'hopeless')
+  const secret = token ?? ownToken(address)
   const secure = address.secure ?? tls !== undefined
   let raw: Socket | undefined
   const socket = new WebSocket(`${secure ? 'wss' : 'ws'}://${showAddress(address)}${NETWORK_PATH}`, {
@@ -104,7 +105,7 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
         reject(new Error(`it answered with HTTP ${response.statusCode}: ${text}`))
       })
     })
-    const call = { token: token ?? ownToken(address), given: token !== undefined, hello }
+    const call = { token: secret, given: token !== undefined, hello }
     const received = await makeCall(peer, call)
     known?.()
     return { peer, received }
@@ -114,13 +115,13 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   }
 }
 
-/** If this user's token cannot be read, the other end decides: it may need none. */
+/** If this user's token cannot be used, nothing is called: without it, anybody's program could answer. */
 function ownToken({ host }: Address): string | undefined {
   if (!isLoopback(host)) return undefined
   try {
     return userToken()
-  } catch {
-    return undefined
+  } catch (error) {
+    throw new DialError((error as Error).message, 'hopeless', error)
   }
 }
 

@@ -18,7 +18,7 @@ export interface ServerTls {
 export interface GateOptions {
   readonly host: string
   readonly port: number
-  readonly token: string | undefined
+  readonly token: string
   readonly tls: ServerTls | undefined
   readonly maxConnections: number
   /** Returns how many messages of that session have arrived. Throws a Refusal. */

@@ -94,7 +94,7 @@ const ourVersion = () => `${ownPackage.version} (Node ${process.version})`
 /** The server's side. `admit` returns how many messages of the session have arrived, or throws a Refusal. */
 export async function answerCall(
   peer: Peer,
-  { token, admit }: { token: string | undefined; admit: (hello: Hello) => number },
+  { token, admit }: { token: string; admit: (hello: Hello) => number },
 ): Promise<Hello> {
   const own = new Ephemeral()
   const challenge = { type: 'challenge', network: NETWORK_VERSION, version: ownPackage.version, key: own.text } as const
@@ -106,11 +106,8 @@ export async function answerCall(
     checkVersion(parse(versionSchema, text), 'the caller')
     const hello = parse(helloSchema, text)
     const theirs = agreedKeys(own, hello.key, token, transcriptOf(challenge, hello))
-    // Without a token every caller without one is admitted: such a host listens on loopback only.
     if (!isSame(hello.proof, prove(theirs.callerProof, ['hello'])))
-      throw token === undefined
-        ? new Refusal('NO_TOKEN', 'the caller has a token, and none is used here')
-        : new Refusal('TOKEN', 'the token is not the one that is used here')
+      throw new Refusal('TOKEN', 'the token is not the one that is used here')
     keys = theirs
     const received = admit(hello)
     say(peer, { type: 'welcome', received, proof: prove(keys.calledProof, ['welcome', received]) })

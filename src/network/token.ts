@@ -51,27 +51,23 @@ export function whyTokenNeeded(address: Address, token: string | undefined): str
 
 /**
  * The token of this user, for nodes on loopback without a token: otherwise every other user of the machine could call a node or
- * impersonate one. Made on first use. Throws if it cannot be stored where only this user can read it.
+ * impersonate one. Made on first use. Throws if it cannot be stored where only this user can read it; nothing goes on without it.
  */
 export function userToken(): string {
-  const path = userTokenFile()
-  return readPrivate(path) ?? makePrivate(path)
+  try {
+    const path = userTokenFile()
+    return readPrivate(path) ?? makePrivate(path)
+  } catch (cause) {
+    throw new ManyworldsError(
+      'CONFIG_INVALID',
+      `your own token cannot be used: ${(cause as Error).message}. Without it, every user of this machine could be the other end. Correct that, or give a token file (--token-file, nodes.tokenFile, MANYWORLDS_TOKEN_FILE)`,
+      { cause },
+    )
+  }
 }
 
 /** The path of this user's token. */
 export const userTokenFile = (): string => join(privateFolder(configFolder()), 'node-token')
-
-/** For a loopback port: only this user of the machine may use it. */
-export function tokenForThisMachine(otherwise: string, warn: (line: string) => void): string | undefined {
-  try {
-    return userToken()
-  } catch (error) {
-    warn(
-      `WARNING: every user of this machine can connect, and ${otherwise}: there is no token, and none could be made: ${(error as Error).message}. Give a token file`,
-    )
-    return undefined
-  }
-}
 
 /** Undefined if there is no such file. */
 function readPrivate(path: string): string | undefined {

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { type NodesOptions, Runners } from '../../dist/index.js'
+import { Ephemeral } from '../../dist/network/channel.js'
+import { NETWORK_VERSION } from '../../dist/network/limits.js'
 import { double } from '../agents/nodes.ts'
 import { type Identity, makeAuthority } from './certificates.ts'
 import { type Daemon, startNode } from './daemon.ts'
@@ -73,12 +75,20 @@ test('a wrong token, or none, is refused by the node', async () => {
 })
 
 test('a node that does not know the driver’s token gets no code', async () => {
-  // One that lets everybody in: it has no place for a token of its own.
-  const daemon = await startNode({ env: { ...process.env, HOME: '/dev/null', XDG_CONFIG_HOME: '' } })
-  started.push(daemon)
-  await expect(use({ addresses: [daemon.address], token: TOKEN })).rejects.toMatchObject(
+  // One that says that it knows it.
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', path: '/manyworlds' })
+  const welcome = { type: 'welcome', received: 0, proof: '0'.repeat(64) }
+  server.on('connection', (socket) => {
+    const key = new Ephemeral().text
+    socket.send(JSON.stringify({ type: 'challenge', network: NETWORK_VERSION, version: '0.1.0', key }))
+    socket.once('message', () => socket.send(JSON.stringify(welcome)))
+  })
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await expect(use({ addresses: [`127.0.0.1:${port}`], token: TOKEN })).rejects.toMatchObject(
     refused('does not have the token'),
   )
+  server.close()
 })
 
 test('a node that refuses does not keep others from working', async () => {

@@ -1,12 +1,16 @@
 import { once } from 'node:events'
-import { chmodSync, lstatSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { Runners } from '../../dist/index.js'
+import { dial } from '../../dist/network/dial.js'
+import { openGate } from '../../dist/network/gate.js'
+import { newSessionId } from '../../dist/network/handshake.js'
 import { NETWORK_PATH } from '../../dist/network/limits.js'
+import { newToken } from '../../dist/network/token.js'
 import { double } from '../agents/nodes.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { freePort } from '../support/free-port.ts'
@@ -40,27 +44,33 @@ const status = (address: string, env: Readonly<Record<string, string>>) =>
 
 test('a node without a token file lets in its own user, and no other', async () => {
   expect(await status(node.address, mine)).toMatchObject({ code: 0, stdout: expect.stringContaining(' up ') })
-  for (const env of [theirs, noHome]) {
-    const refused = await status(node.address, env)
-    expect(refused.stdout).toContain('it wants a token, and none was given')
-    expect(refused.code).toBe(1)
-  }
+  const refused = await status(node.address, theirs)
+  expect(refused.stdout).toContain('it wants a token, and none was given')
+  expect(refused.code).toBe(1)
   await expect.poll(() => node.output()).toMatch(/refused 127\.0\.0\.1: the token is not the one/)
   const file = join(mine.XDG_CONFIG_HOME, 'manyworlds', 'node-token')
   expect(lstatSync(file).mode & 0o777).toBe(0o600)
   expect(readFileSync(file, 'utf8')).toMatch(/^mw_[\w-]{43}\n$/)
 })
 
+/** A program without any token that takes every call. */
+async function impostor() {
+  const calls = { made: 0, accepted: 0 }
+  const gate = await openGate({
+    ...{ host: '127.0.0.1', port: 0, token: '', tls: undefined, maxConnections: 9 },
+    admit: () => 0,
+    accept: () => void calls.accepted++,
+    refused: () => void calls.made++,
+  })
+  started.push({ kill: async () => gate.close() })
+  return { address: `127.0.0.1:${gate.port}`, calls }
+}
+
 test('a driver gives its code to no program of another user that listens on this machine', async () => {
-  const other = await startNode({ env: { ...process.env, ...noHome } })
-  started.push(other)
-  // Loud, since there is nobody who could be kept out.
-  await expect
-    .poll(() => other.output())
-    .toMatch(/WARNING: every user of this machine can connect, and run code as you: [^\n]*token file/)
-  const refused = await status(other.address, mine)
-  expect(refused.stdout).toContain('it does not have the token of this user')
-  expect(await status(other.address, noHome)).toMatchObject({ code: 0 })
+  const { address, calls } = await impostor()
+  const refused = await status(address, mine)
+  expect(refused.stdout).toContain('it wants a token, and none was given')
+  expect(calls).toEqual({ made: 1, accepted: 0 })
 })
 
 test('nodes that join a driver on this machine are those of its user', async () => {
@@ -74,13 +84,52 @@ test('nodes that join a driver on this machine are those of its user', async () 
   expect((await done).answer).toBe(8)
 })
 
-test('a token that others can read is not used', async () => {
+describe('whoever cannot use their own token calls nobody and lets nobody in', () => {
   const open = { XDG_CONFIG_HOME: join(folder, 'open') }
-  await status(node.address, open)
-  chmodSync(join(open.XDG_CONFIG_HOME, 'manyworlds', 'node-token'), 0o644)
-  const daemon = await startNode({ env: { ...process.env, ...open } })
-  started.push(daemon)
-  await expect.poll(() => daemon.output()).toMatch(/WARNING: [^\n]*node-token can be read by other users; remove it/)
+  beforeAll(() => {
+    mkdirSync(join(open.XDG_CONFIG_HOME, 'manyworlds'), { recursive: true, mode: 0o700 })
+    const token = join(open.XDG_CONFIG_HOME, 'manyworlds', 'node-token')
+    writeFileSync(token, `${newToken()}\n`)
+    chmodSync(token, 0o644)
+  })
+  afterEach(() => vi.unstubAllEnvs())
+  const cases = [
+    { what: 'others can read it', env: open, why: 'node-token can be read by other users; remove it' },
+    { what: 'there is no folder for it', env: noHome, why: "not a directory, mkdir '/dev/null/.config'" },
+  ]
+
+  test.each(cases)('nodes, because $what', async ({ env, why }) => {
+    const { address, calls } = await impostor()
+    for (const args of [
+      ['--listen', '127.0.0.1:0'],
+      ['--connect', address, '--stay'],
+    ]) {
+      const daemon = startDaemon({ args, env: { ...process.env, ...env } })
+      started.push(daemon)
+      expect(await daemon.exited).toBe(2)
+      expect(daemon.output()).toContain(why)
+      expect(daemon.output()).toMatch(/your own token cannot be used: [^\n]*--token-file[^\n]*\[CONFIG_INVALID\]\n$/)
+    }
+    expect((await status(address, env)).stdout).toContain(why)
+    expect(calls).toEqual({ made: 0, accepted: 0 })
+  })
+
+  test.each(cases)('drivers, because $what', async ({ env, why }) => {
+    const { address, calls } = await impostor()
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
+    for (const nodes of [{ addresses: [address] }, { listen: '127.0.0.1:0' }])
+      await expect(Runners.runTask(double.task(4), { engineName: 'nodes', nodes })).rejects.toMatchObject({
+        ...{ code: 'CONFIG_INVALID', message: expect.stringContaining(why), cause: expect.any(Error) },
+      })
+    // As a driver whose token is spoiled during its run.
+    const hello = { role: 'driver', session: newSessionId(), fresh: true, received: 0 } as const
+    const [host, port] = address.split(':')
+    const call = { address: { host: host!, port: Number(port), secure: undefined }, tls: undefined, hello }
+    await expect(dial({ ...call, token: undefined })).rejects.toMatchObject({
+      ...{ hopeless: true, message: expect.stringContaining(why), cause: expect.any(Error) },
+    })
+    expect(calls).toEqual({ made: 0, accepted: 0 })
+  })
 })
 
 test('many processes that need a token at once make one', async () => {

@@ -34,7 +34,7 @@ export interface HostsPolicy {
 export interface HostsGate {
   readonly host: string
   readonly port: number
-  readonly token: string | undefined
+  readonly token: string
   readonly tls: ServerTls | undefined
   /** Called with the reason when a caller is refused. */
   refused(line: string): void

@@ -1,3 +1,4 @@
+import { userToken } from '../../network/token.ts'
 import { BUNDLER_PEERS, requirePeers } from '../../optional-peers.ts'
 import { isWorker } from '../../worker/role.ts'
 import type { EngineEvents, Placement } from '../engine.ts'
@@ -18,7 +19,10 @@ export class NodesRuntime extends LazyEngine {
   constructor(options: NodesOptions = {}) {
     super()
     this.#credentials = readOptions(options)
-    if (!isWorker) requirePeers('the nodes engine', BUNDLER_PEERS)
+    if (isWorker) return
+    requirePeers('the nodes engine', BUNDLER_PEERS)
+    // Fails before anything is sent. Without a token, all addresses are of this machine.
+    if (this.#credentials.token === undefined) userToken()
   }
 
   protected async load(placement: Placement, events: EngineEvents): Promise<LoadedEngine> {

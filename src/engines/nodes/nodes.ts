@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { ManyworldsError } from '../../errors.ts'
 import { type Address, showAddress } from '../../network/address.ts'
 import type { DialError } from '../../network/dial.ts'
-import { tokenForThisMachine } from '../../network/token.ts'
+import { userToken } from '../../network/token.ts'
 import { type Reason, reasonOf } from '../../text/reason.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import type { LoadedEngine } from '../lazy-engine.ts'
@@ -174,11 +174,11 @@ export class Nodes implements LoadedEngine {
   async #listen(listen: Address): Promise<void> {
     const { token, serverTls } = this.#credentials
     const refused = (line: string) => this.#events.notice(`a node could not join: ${line}`)
+    const secret = token ?? userToken()
     let port: number
     try {
       port = await this.#hosts.listen({
-        ...{ host: listen.host, port: listen.port, tls: serverTls, refused },
-        token: token ?? tokenForThisMachine('take tasks and their code', (line) => this.#events.notice(line)),
+        ...{ host: listen.host, port: listen.port, token: secret, tls: serverTls, refused },
       })
     } catch (cause) {
       throw new ManyworldsError(

@@ -5,7 +5,7 @@ import { listenForDrivers } from '../../../host/listen.ts'
 import { NodeHost } from '../../../host/node-host.ts'
 import { type Address, parseAddress, showAddress } from '../../../network/address.ts'
 import { LEASE_MS } from '../../../network/limits.ts'
-import { isReadableByOthers, whyTokenNeeded } from '../../../network/token.ts'
+import { isReadableByOthers, userToken, whyTokenNeeded } from '../../../network/token.ts'
 import { ownPackage } from '../../../own-package.ts'
 import { counted } from '../../../text/quantities.ts'
 import { wordList } from '../../../text/word-list.ts'
@@ -86,6 +86,7 @@ function join(args: NodeArgs, address: Address, token: string | undefined): Work
   const { giveUp: giveUpMs, stay } = args
   const needed = whyTokenNeeded(address, token)
   if (needed !== undefined) throw new UsageError(`--connect: ${needed}`)
+  if (token === undefined) userToken()
   const tls = clientTls(args)
   const secure = address.secure ?? tls !== undefined
   return async (host, signal) => {

@@ -1,6 +1,6 @@
 import { ManyworldsError } from '../errors.ts'
 import { type Address, showAddress } from '../network/address.ts'
-import { type ClientTls, type DialError, dial, REFUSALS, UNPROVED_ADVICE } from '../network/dial.ts'
+import { type ClientTls, type DialError, dial, REFUSALS } from '../network/dial.ts'
 import { newSessionId } from '../network/handshake.ts'
 import { nap, reconnect } from '../network/reconnect.ts'
 import type { DriverSession } from './driver-session.ts'
@@ -54,18 +54,18 @@ async function keepJoining(host: NodeHost, options: JoinOptions): Promise<void> 
       tried = performance.now()
       said = ''
     } catch (error) {
-      const { hopeless, unproved, nobodyThere, message } = error as DialError
+      const { hopeless, unproved, advice, nobodyThere, message } = error as DialError
       if (signal.aborted) return
       const text = `the driver at ${name}: ${message}`
       refusals = unproved ? refusals + 1 : 0
       // A wrong token is soon known, however long the driver was not there.
       if (refusals === 1) wait = FIRST_MS
-      // A refusal that nobody proved may come from a program in between; one message of it does not end this node.
+      // Such a refusal may come from a program in between, which does not end this node with one message or one wrong connection.
       const refused = hopeless || (!joined && refusals >= REFUSALS)
       if (!stay && (refused || performance.now() - tried > (nobodyThere ? absentMs : giveUpMs)))
         throw new ManyworldsError(
           hopeless || unproved ? 'NODE_REFUSED' : 'NODES_UNREACHABLE',
-          unproved ? `${text}. ${UNPROVED_ADVICE}` : text,
+          advice === undefined ? text : `${text}. ${advice}`,
           { cause: error },
         )
       if (said !== text) log(`${text}; trying again`)

@@ -29,7 +29,7 @@ export interface Call {
   readonly hello: Hello
 }
 
-type DialFailure = 'absent' | 'hopeless' | 'unproved' | 'session-ended' | 'session-unknown' | 'other'
+type DialFailure = 'absent' | 'hopeless' | 'unproved' | 'wrong-end' | 'session-ended' | 'session-unknown' | 'other'
 
 /** Why a call failed. */
 export class DialError extends Error {
@@ -37,8 +37,13 @@ export class DialError extends Error {
   readonly nobodyThere: boolean
   /** Retrying is useless until somebody changes the setup: we know it ourselves, or the other end has proved that it says so. */
   readonly hopeless: boolean
-  /** The same, but nobody has proved it: the setup is wrong, or a program in between wants us to think so. */
+  /**
+   * The same, but a program in between may have caused it: nobody has proved it, or it is the proved answer of an end that we did
+   * not mean to call.
+   */
   readonly unproved: boolean
+  /** What to do if an `unproved` error persists. */
+  readonly advice: string | undefined
   /** The other end had our session, and has ended it and everything in it. */
   readonly sessionEnded: boolean
   /** The other end never had our session: it may be another process than the one that has. */
@@ -53,7 +58,8 @@ export class DialError extends Error {
     this.reason = reason
     this.nobodyThere = kind === 'absent'
     this.hopeless = kind === 'hopeless'
-    this.unproved = kind === 'unproved'
+    this.unproved = kind === 'unproved' || kind === 'wrong-end'
+    this.advice = kind === 'unproved' ? UNPROVED_ADVICE : kind === 'wrong-end' ? WRONG_END_ADVICE : undefined
     this.sessionEnded = kind === 'session-ended'
     this.sessionUnknown = kind === 'session-unknown'
   }
@@ -61,9 +67,10 @@ export class DialError extends Error {
 
 /** After so many `unproved` errors in a row, about 1.5 s, an end that never had a connection gives up. */
 export const REFUSALS = 4
-/** What to do about an `unproved` error that persists. */
-export const UNPROVED_ADVICE =
+const UNPROVED_ADVICE =
   'Such an answer is not authenticated by the token: it is true, or a program in between sent it. Compare token, version and certificates of both ends; if they fit, find out what listens at that address'
+const WRONG_END_ADVICE =
+  'Correct the address; if it is right, a program in between passes calls on to the wrong end: find out what listens at that address'
 
 /** Connects and authenticates. `received`: how many of our messages the other end has. */
 export async function dial({ address, token, tls, hello }: Call): Promise<{ peer: Peer; received: number }> {
@@ -146,9 +153,10 @@ function explain(error: Error & { code?: string }, secure: boolean): DialError {
       case 'TOKEN':
       case 'NO_TOKEN':
       case 'VERSION':
-      case 'ROLE':
       case 'MALFORMED':
         return new DialError(error.message, error.proved ? 'hopeless' : 'unproved', error)
+      case 'ROLE':
+        return new DialError(error.message, 'wrong-end', error)
       default:
         return new DialError(error.message, 'other', error)
     }

@@ -44,11 +44,26 @@ test('it never counts once a node was connected, however it was lost', () => {
   }
 })
 
-test('a proved refusal counts at once', () => {
+test('what we know ourselves counts at once', () => {
   const nodes = new CalledNodes(['a:1'])
   nodes.connected('a:1')
-  nodes.failed('a:1', new DialError('this is a driver', 'hopeless'))
+  nodes.failed('a:1', new DialError('a token is needed', 'hopeless'))
   expect(nodes.hopeless).toBe(true)
+})
+
+test('an end that was not meant counts as a refusal that nobody proved, with its own advice', () => {
+  const nodes = new CalledNodes(['a:1'])
+  for (let n = 0; n < REFUSALS; n++) {
+    expect(nodes.hopeless).toBe(false)
+    nodes.failed('a:1', new DialError('this is a driver', 'wrong-end'))
+  }
+  expect(nodes.hopeless).toBe(true)
+  expect(nodes.giveUp(never)).toEqual({
+    code: 'NODE_REFUSED',
+    text: expect.stringMatching(
+      /^no node can be used: a:1: this is a driver\. Correct the address; if it is right, a program/,
+    ),
+  })
 })
 
 test('every state has a reason', () => {

@@ -6,8 +6,10 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { Runners } from '../../dist/index.js'
 import { type DialError, dial } from '../../dist/network/dial.js'
-import { newSessionId } from '../../dist/network/handshake.js'
+import { openGate } from '../../dist/network/gate.js'
+import { newSessionId, Refusal } from '../../dist/network/handshake.js'
 import { NETWORK_PATH } from '../../dist/network/limits.js'
+import { userToken } from '../../dist/network/token.js'
 import { noting } from '../agents/nodes.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Daemon, startDaemon, startNode, until } from './daemon.ts'
@@ -35,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function relayTo(port: number, meddle?: Meddle) {
+async function relayTo(port: number | ((connection: number) => number), meddle?: Meddle) {
   const relay = await startRelay(port, meddle)
   closing.push(relay.close)
   return relay
@@ -276,6 +278,44 @@ test('it refuses a joining node once: the node calls again', async () => {
   closing.push(() => joining.kill('SIGTERM'))
   await done
   expect(joining.output()).toMatch(/it wants a token, and none was given .*; trying again/)
+})
+
+test('it passes the first call on to another driver: the driver calls again, and the run goes on', async () => {
+  const gate = await openGate({
+    ...{ host: '127.0.0.1', port: 0, token: userToken(), tls: undefined, maxConnections: 9 },
+    admit: () => {
+      throw new Refusal('ROLE', 'this is a driver')
+    },
+    accept: () => {},
+    refused: () => {},
+  })
+  closing.push(() => gate.close())
+  let connections = 0
+  const relay = await relayTo((connection) => {
+    connections++
+    return connection === 0 ? gate.port : node.port
+  })
+  await expectRun({ addresses: [relay.address] }, 4)
+  expect(connections).toBe(2)
+  const always = await relayTo(gate.port)
+  await expect(expectRun({ addresses: [always.address] }, 1)).rejects.toMatchObject({
+    ...{
+      code: 'NODE_REFUSED',
+      message: expect.stringMatching(/: this is a driver\. Correct the address; if it is right,/),
+    },
+  })
+})
+
+test('it passes the first call of a joining node on to another node: the node calls again', async () => {
+  const port = await freePort()
+  const relay = await relayTo((connection) => (connection === 0 ? node.port : port))
+  const done = expectRun({ listen: `127.0.0.1:${port}` }, 4)
+  const joining = startDaemon({
+    args: ['--connect', relay.address, '--workers', '1', '--cache-dir', join(folder, 'cache-wrong-end')],
+  })
+  closing.push(() => joining.kill('SIGTERM'))
+  await until(joining, /both ends are nodes; .*; trying again/)
+  await done
 })
 
 test('it refuses every call: the error says that nobody proved it, soon, and none of its words', async () => {

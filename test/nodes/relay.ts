@@ -15,13 +15,17 @@ export interface Frame {
  */
 export type Meddle = (frame: Frame, number: number) => readonly Buffer[]
 
-/** A program without the token that listens where the other end calls, forwards everything, and may meddle with it. */
-export async function startRelay(to: number, meddle: Meddle = ({ payload }) => [payload]) {
+/** A program without the token that listens where the other end calls, forwards everything, and may meddle with it. `to`: a port, or one for each connection. */
+export async function startRelay(
+  to: number | ((connection: number) => number),
+  meddle: Meddle = ({ payload }) => [payload],
+) {
   const seen: Record<From, Buffer[]> = { caller: [], called: [] }
   const frames: Frame[] = []
   const sockets = new Set<Socket>()
+  let connections = 0
   const server = createServer((near) => {
-    const far = netConnect(to, '127.0.0.1')
+    const far = netConnect(typeof to === 'number' ? to : to(connections++), '127.0.0.1')
     const readers = { caller: new FrameReader(), called: new FrameReader() }
     const numbers = { caller: 0, called: 0 }
     for (const [from, source, target] of [

@@ -1,4 +1,4 @@
-import { type DialError, REFUSALS, UNPROVED_ADVICE } from '../../network/dial.ts'
+import { type DialError, REFUSALS } from '../../network/dial.ts'
 import { type Reason, reasonOf } from '../../text/reason.ts'
 
 /** The node at one address. Every state but `connected` is a reason why it cannot be used. */
@@ -66,8 +66,8 @@ export class CalledNodes {
   }
 
   /**
-   * Whether waiting is useless. A refusal that nobody proved may come from a program in between, so it counts only if each address
-   * repeats it, and no node has ever shown that the token is right.
+   * Whether waiting is useless. An `unproved` refusal may come from a program in between, so it counts only if each address repeats
+   * it, and no node has ever shown that the token is right.
    */
   get hopeless(): boolean {
     return [...this.#states.values()].every(
@@ -104,9 +104,7 @@ function describe(problems: Problems): GivenUp {
   const errors = problems.flatMap(({ error }) => error ?? [])
   const advice = problems.every(({ absent }) => absent)
     ? '. Start one there with `manyworlds node --listen HOST:PORT`'
-    : errors.some(({ unproved }) => unproved)
-      ? `. ${UNPROVED_ADVICE}`
-      : ''
+    : [...new Set(errors.flatMap(({ advice }) => advice ?? []))].map((text) => `. ${text}`).join('')
   const refused = errors.some(({ hopeless, unproved }) => hopeless || unproved)
   return {
     code: refused ? 'NODE_REFUSED' : 'NODES_UNREACHABLE',

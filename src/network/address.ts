@@ -17,8 +17,9 @@ export function parseAddress(text: string): Address | string {
   if (/^\d+$/.test(rest)) return `'${text}' is only a port; give host:port, such as 127.0.0.1:${rest}`
   const [, v6, name, port] = /^(?:\[([^\]]+)\]|([^\s:/[\]@]+))(?::(\d{1,5}))?\/?$/.exec(rest) ?? []
   const host = v6 ?? name
-  if (host === undefined || (v6 !== undefined && isIP(v6) !== 6))
-    return `'${text}' is not an address; give host:port, such as worker1.cluster:5000`
+  const isHost = v6 === undefined ? name !== undefined && URL.canParse(`ws://${name}`) : isIP(v6) === 6
+  // URLs refuse a host such as 127.999.1.1, which ends in a number and is not an IP address.
+  if (host === undefined || !isHost) return `'${text}' is not an address; give host:port, such as worker1.cluster:5000`
   if (port !== undefined && Number(port) > 65_535) return `'${text}': there is no port ${port}`
   return {
     host,
@@ -32,4 +33,4 @@ export const showAddress = ({ host, port }: Pick<Address, 'host' | 'port'>): str
 
 /** Whether it is a loopback address. */
 export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+  host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))

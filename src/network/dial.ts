@@ -80,19 +80,7 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   const secret = token ?? ownToken(address)
   const secure = address.secure ?? tls !== undefined
   let raw: Socket | undefined
-  const socket = new WebSocket(`${secure ? 'wss' : 'ws'}://${showAddress(address)}${NETWORK_PATH}`, {
-    ...{
-      perMessageDeflate: false,
-      maxPayload: MAX_MESSAGE_BYTES + SEAL_BYTES,
-      handshakeTimeout: HANDSHAKE_MS,
-      origin: undefined,
-    },
-    // Peer enforces the limit itself.
-    autoPong: false,
-    // Masking protects proxies from web pages, which cannot call us. A mask of zeros costs nothing.
-    generateMask: (mask) => void mask.fill(0),
-    ...(secure ? tlsOptions(tls) : {}),
-  })
+  const socket = openSocket(address, secure ? tlsOptions(tls) : {}, secure)
   socket.on('upgrade', (response: IncomingMessage) => {
     raw = response.socket
   })
@@ -119,6 +107,27 @@ export async function dial({ address, token, tls, hello }: Call): Promise<{ peer
   } catch (error) {
     socket.terminate()
     throw explain(error as Error, secure)
+  }
+}
+
+function openSocket(address: Address, tls: object, secure: boolean): WebSocket {
+  try {
+    return new WebSocket(`${secure ? 'wss' : 'ws'}://${showAddress(address)}${NETWORK_PATH}`, {
+      ...{
+        perMessageDeflate: false,
+        maxPayload: MAX_MESSAGE_BYTES + SEAL_BYTES,
+        handshakeTimeout: HANDSHAKE_MS,
+        origin: undefined,
+      },
+      // Peer enforces the limit itself.
+      autoPong: false,
+      // Masking protects proxies from web pages, which cannot call us. A mask of zeros costs nothing.
+      generateMask: (mask) => void mask.fill(0),
+      ...tls,
+    })
+  } catch (error) {
+    // Of our own address or certificates: nobody was called yet.
+    throw new DialError(`it cannot be called: ${(error as Error).message}`, 'hopeless', error)
   }
 }
 

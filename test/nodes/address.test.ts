@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { isLoopback, parseAddress, showAddress } from '../../src/network/address.ts'
+import { dial } from '../../src/network/dial.ts'
+import { newSessionId } from '../../src/network/handshake.ts'
 
 test.each([
   ['worker1', { host: 'worker1', port: 5000, secure: undefined }],
@@ -23,14 +25,25 @@ test.each([
   ['[1.2.3.4]:1', /is not an address/],
   ['::1', /is not an address/],
   ['two words', /is not an address/],
+  ['127.999.1.1:5999', /'127\.999\.1\.1:5999' is not an address/],
+  ['10.0.0.1.5', /is not an address/],
 ])('%j is none, and the message says why', (text, why) => expect(parseAddress(text)).toMatch(why))
 
 test.each([
   ['localhost', true],
   ['127.0.0.1', true],
   ['127.8.9.1', true],
+  ['127.999.1.1', false],
   ['::1', true],
   ['127.0.0.1.example.org', false],
   ['0.0.0.0', false],
   ['localhost.example.org', false],
 ])('only this machine can call %s: %s', (host, only) => expect(isLoopback(host)).toBe(only))
+
+test('a call that cannot even be begun has a reason', async () => {
+  const hello = { role: 'driver', session: newSessionId(), fresh: true, received: 0 } as const
+  const address = { host: '127.999.1.1', port: 5999, secure: undefined }
+  await expect(dial({ address, token: 'x'.repeat(16), tls: undefined, hello })).rejects.toMatchObject({
+    ...{ hopeless: true, reason: expect.stringMatching(/^it cannot be called: Invalid URL/), cause: expect.any(Error) },
+  })
+})

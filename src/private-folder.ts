@@ -15,18 +15,29 @@ const STICKY = 0o1000
  */
 export function privateFolder(path: string): string {
   const wanted = resolve(path)
-  mkdirSync(dirname(wanted), { recursive: true, mode: OWNER_ONLY })
+  makeWayTo(dirname(wanted))
   const parent = realpathSync(dirname(wanted))
   const folder = join(parent, basename(wanted))
+  makeOne(folder)
+  if (process.getuid === undefined) return folder
+  checkWayTo(parent)
+  checkOwn(folder)
+  return folder
+}
+
+/** One level after the other: with `recursive`, Node tries for ever where a file system creates no folders (/proc). */
+function makeWayTo(folder: string): void {
+  if (existsSync(folder)) return
+  makeWayTo(dirname(folder))
+  makeOne(folder)
+}
+
+function makeOne(folder: string): void {
   try {
     mkdirSync(folder, { mode: OWNER_ONLY })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
-  if (process.getuid === undefined) return folder
-  checkWayTo(parent)
-  checkOwn(folder)
-  return folder
 }
 
 /** Whether there is such a folder already. */

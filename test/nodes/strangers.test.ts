@@ -98,7 +98,10 @@ describe('whoever cannot use their own token calls nobody and lets nobody in', (
     { what: 'there is no folder for it', env: noHome, why: "not a directory, mkdir '/dev/null/.config'" },
   ]
 
-  test.each(cases)('nodes, because $what', async ({ env, why }) => {
+  // Only where a process can be killed: Node's own mkdir tries for ever there.
+  const endless = { what: 'it would be below /proc', env: { XDG_CONFIG_HOME: '/proc/nope' }, why: 'ENOENT' }
+
+  test.each([...cases, endless])('nodes, because $what', async ({ env, why }) => {
     const { address, calls } = await impostor()
     for (const args of [
       ['--listen', '127.0.0.1:0'],

@@ -133,9 +133,9 @@ export interface RunConfig {
    */
   readonly runId?: string
   /**
-   * Where the run is stored: a folder whose `store.sqlite` holds all its runs, or a path that ends with `.sqlite`, for this
-   * run alone. `false` stores nothing, and the run cannot be resumed. See docs/run-file.md. Default: `MANYWORLDS_STORE`, or
-   * else `.manyworlds/runs` in the current folder.
+   * Where the run is stored: a folder whose `store.sqlite` holds all its runs, or a path that ends with `.sqlite` or
+   * `.db`, for this run alone. `false` stores nothing, and the run cannot be resumed. See docs/run-file.md. Default:
+   * `MANYWORLDS_STORE`, or else `.manyworlds/runs` in the current folder.
    */
   readonly store?: string | false
   /**

@@ -60,7 +60,7 @@ export function findRun(name: string, folder: string): FoundRun {
   if (name.includes('/')) {
     const place = resolve(dirname(name))
     if (!existsSync(sharedStore(place)))
-      throw notFound(`${name} is not a run file (….sqlite), and there is no store ${sharedStore(place)}`)
+      throw notFound(`${name} is not a run file (….sqlite, ….db), and there is no store ${sharedStore(place)}`)
     return findRun(basename(name), place)
   }
   const runs = listRuns(folder)

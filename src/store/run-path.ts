@@ -3,6 +3,8 @@ import { basename, join, resolve } from 'node:path'
 
 const FOLDER = join('.manyworlds', 'runs')
 const EXTENSION = '.sqlite'
+/** How the names of run files end. */
+const RUN_FILE = /\.(?:sqlite|db)$/
 /** The file in a folder that holds all its runs. */
 const STORE = `store${EXTENSION}`
 
@@ -32,11 +34,10 @@ export function runLocation(store: string, runId: string): RunLocation {
 export const sharedStore = (folder: string): string => resolve(folder, STORE)
 export const isSharedStore = (path: string): boolean => basename(path) === STORE
 
-const isFile = (store: string) =>
-  store.endsWith(EXTENSION) || store.endsWith('.db') || (existsSync(store) && statSync(store).isFile())
+const isFile = (store: string) => isRunFile(store) || (existsSync(store) && statSync(store).isFile())
 
-export const runIdOfPath = (path: string): string => basename(path, EXTENSION)
-export const isRunFile = (name: string): boolean => name.endsWith(EXTENSION)
+export const runIdOfPath = (path: string): string => basename(path).replace(RUN_FILE, '')
+export const isRunFile = (name: string): boolean => RUN_FILE.test(name)
 
 /** Makes an id that sorts by time, is easy to type and unlikely to collide: 20261116-093000-k3f9qz. */
 export function newRunId(now = new Date(), random = Math.random): string {

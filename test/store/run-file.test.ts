@@ -114,11 +114,13 @@ describe('the run file', () => {
     expect(RunFile.list({ store: path('.manyworlds/runs') })).toEqual(runs)
   })
 
-  it('can be named by its path', async () => {
+  it.each(['mine.sqlite', 'mine.db'])('can be named by its path, %s', async (name) => {
     const { store } = storeFolder()
-    await Runners.runTask(echo.task(1), { store: join(store, 'deep', 'mine.sqlite'), runId: 'any' })
-    using run = RunFile.open(join(store, 'deep', 'mine.sqlite'))
+    const path = join(store, 'deep', name)
+    await Runners.runTask(echo.task(1), { store: path, runId: 'any' })
+    using run = RunFile.open(path)
     expect(run.overview()).toMatchObject({ runId: 'any', status: 'finished', counts: { success: 1 }, total: 1 })
+    expect(RunFile.list({ store: join(store, 'deep') })).toEqual(['mine'])
   })
 
   it('is not made with store: false', async () => {

@@ -9,7 +9,7 @@ export const exportRunSpec = {
   ],
   positionals: {
     run: runReference,
-    file: { value: 'FILE', description: 'the file to write; its name must end with .sqlite', suggest: 'files' },
+    file: { value: 'FILE', description: 'the file to write; its name must end with .sqlite or .db', suggest: 'files' },
   },
   options: { dir: runsFolder },
   examples: [

@@ -7,7 +7,8 @@ import type { ImportRunArgs } from './spec.ts'
 
 /** Copies a run into the store of a folder. */
 export async function run({ file, dir }: ImportRunArgs): Promise<number> {
-  if (!isRunFile(file)) throw new UsageError(`FILE must be a run file, whose name ends with .sqlite; it is '${file}'`)
+  if (!isRunFile(file))
+    throw new UsageError(`FILE must be a run file, whose name ends with .sqlite or .db; it is '${file}'`)
   const found = findRun(file, runFolder(dir))
   using opened = RunFile.at(found)
   const store = sharedStore(runFolder(dir))

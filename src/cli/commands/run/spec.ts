@@ -104,7 +104,7 @@ export const runSpec = {
     store: {
       ...scriptOptions.store,
       value: 'PATH',
-      description: 'a folder for the run file, or a path that ends with .sqlite',
+      description: 'a folder for the run file, or a path that ends with .sqlite or .db',
       group: RECORD,
     },
     noStore: { type: 'flag', description: 'write no run file', group: RECORD },

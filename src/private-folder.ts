@@ -1,6 +1,7 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { makeFolder, makeFolders } from './make-folders.ts'
 
 const OWNER_ONLY = 0o700
 const GROUP_WRITES = 0o020
@@ -15,29 +16,14 @@ const STICKY = 0o1000
  */
 export function privateFolder(path: string): string {
   const wanted = resolve(path)
-  makeWayTo(dirname(wanted))
+  makeFolders(dirname(wanted), OWNER_ONLY)
   const parent = realpathSync(dirname(wanted))
   const folder = join(parent, basename(wanted))
-  makeOne(folder)
+  makeFolder(folder, OWNER_ONLY)
   if (process.getuid === undefined) return folder
   checkWayTo(parent)
   checkOwn(folder)
   return folder
-}
-
-/** One level after the other: with `recursive`, Node tries for ever where a file system creates no folders (/proc). */
-function makeWayTo(folder: string): void {
-  if (existsSync(folder)) return
-  makeWayTo(dirname(folder))
-  makeOne(folder)
-}
-
-function makeOne(folder: string): void {
-  try {
-    mkdirSync(folder, { mode: OWNER_ONLY })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
 }
 
 /** Whether there is such a folder already. */

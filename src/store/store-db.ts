@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { StatementSync } from 'node:sqlite'
 import { ManyworldsError } from '../errors.ts'
+import { makeFolders } from '../make-folders.ts'
 import { pragma, refuseOtherSchema, schemaVersion } from './checks.ts'
 import { MOST_STARTS } from './keys.ts'
 import { isLocked, RunLock } from './lock.ts'
@@ -44,7 +45,7 @@ export class StoreDb {
 
   /** Opens or creates the store. An existing store is not changed before the first transaction. */
   static open(path: string, shared: boolean): StoreDb {
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolders(dirname(path))
     const db = openFile(path, { timeout: BUSY_MS })
     try {
       if (!isEmpty(db)) refuseOtherSchema(db, path)

@@ -89,6 +89,14 @@ describe('manyworlds run', () => {
     ])
   })
 
+  // Node's own mkdir tries for ever there.
+  it('says that the folder of a store cannot be made below /proc', async () => {
+    const { options } = project({ 'slow.ts': script(1, 1, []) })
+    const ended = await manyworlds(['run', 'slow.ts', '--store', '/proc/nope/runs'], options)
+    expect(ended.code).not.toBe(0)
+    expect(ended.stderr).toMatch(/ENOENT[^\n]* mkdir '\/proc\/nope'/)
+  })
+
   it('resumes, retries what failed, and passes arguments on', async () => {
     const files = { 'args.ts': `${script(6, 1, [2])}\nconsole.log(JSON.stringify(process.argv.slice(2)))` }
     const { path, options } = project(files)

@@ -1,4 +1,4 @@
-import { streamText, tool } from 'ai'
+import { hasToolCall, Output, streamText, tool } from 'ai'
 import * as z from 'zod'
 import { llmAgent } from '../../dist/agents/index.js'
 import { defineAgent, defineGrader } from '../../dist/index.js'
@@ -94,6 +94,24 @@ export const city = llmAgent({
   model: 'm',
   output: z.object({ name: z.string(), people: z.number() }),
   prompt: (country: string) => `The capital of ${country}?`,
+})
+
+/** Outputs of the AI SDK; with the model `echo`, the prompt is the reply. */
+export const outputs = {
+  object: llmAgent({ name: 'output-object', model: 'm', output: Output.object({ schema: z.object({ n: z.number() }) }) }),
+  array: llmAgent({ name: 'output-array', model: 'm', output: Output.array({ element: z.number() }) }),
+  choice: llmAgent({ name: 'output-choice', model: 'm', output: Output.choice({ options: ['yes', 'no'] }) }),
+  json: llmAgent({ name: 'output-json', model: 'm', output: Output.json() }),
+  text: llmAgent({ name: 'output-text', model: 'm', output: Output.text() }),
+}
+
+/** Stops at its tool, without an output. */
+export const outputless = llmAgent({
+  name: 'outputless',
+  model: 'm',
+  output: Output.choice({ options: ['yes', 'no'] }),
+  tools: { add },
+  stopWhen: hasToolCall('add'),
 })
 
 const place = z.object({ name: z.string(), country: z.string().optional() })

@@ -10,6 +10,8 @@ import {
   deaf,
   forgetful,
   former,
+  outputless,
+  outputs,
   planner,
   promptless,
   streamer,
@@ -90,6 +92,27 @@ test('structured output is the answer, and checked', async () => {
   })
   const broken = await Runners.runTask(city.task('France'), using('json-broken'))
   expect(broken.error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID', message: expect.stringContaining('not JSON') })
+})
+
+test('an output of the AI SDK is the answer, and checked', async () => {
+  const { object, array, choice, json, text } = outputs
+  const good = await Runners.runTask(
+    [
+      object.task('{"n":1}'),
+      array.task('{"elements":[1,2]}'),
+      choice.task('{"result":"yes"}'),
+      json.task('{"x":[1]}'),
+      text.task('hello'),
+    ],
+    using('echo'),
+  )
+  expect([...good.values()].map(({ answer }) => answer)).toEqual([{ n: 1 }, [1, 2], 'yes', { x: [1] }, 'hello'])
+  const wrong = await Runners.runTask(
+    [object.task('{"n":"one"}'), choice.task('{"result":"maybe"}'), choice.task('no JSON')],
+    using('echo'),
+  )
+  const stopped = await Runners.runTask(outputless.task('add'), using('tools:9'))
+  for (const { error } of [...wrong.values(), stopped]) expect(error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID' })
 })
 
 test('a schema with optional properties is strict as OpenAI wants it; a null is read as absent', async () => {

@@ -75,6 +75,11 @@ async function raced<Result>(work: Promise<Result>, signal: AbortSignal): Promis
 /** Translates errors of the SDK about the model's reply into our own errors. */
 async function translateError(error: unknown, { output }: Options, { model }: ActingModel): Promise<unknown> {
   const { name, text, finishReason, message } = error as Record<string, unknown>
+  if (name === 'AI_NoOutputGeneratedError')
+    return new ManyworldsError(
+      'MODEL_OUTPUT_INVALID',
+      `the episode of model '${model}' ended without a structured output`,
+    )
   if (name !== 'AI_NoObjectGeneratedError' || output === undefined) return unwrapError(error)
   const said = typeof text === 'string' ? text : ''
   try {
@@ -101,16 +106,17 @@ function unwrapError(error: unknown): unknown {
 async function answerOf(
   options: Options,
   acting: ActingModel,
-  { text, finishReason, steps, ...generation }: Generation,
+  generation: Generation,
   spending: Spending,
   ctx: Context,
 ): Promise<unknown> {
+  const { text, finishReason, steps } = generation
   // The model wanted to call tools again: a limit, or a condition of the user, ended the episode.
   if (finishReason === 'tool-calls' && spending.reached !== undefined)
     return truncate(options, spending.reached, lastText(steps, text), ctx)
   if (finishReason === 'length') return truncate(options, 'context', text, ctx)
   const { output } = options
-  const answer = output === undefined ? lastText(steps, text) : await structured(output, acting, text, generation)
+  const answer = output === undefined ? lastText(steps, text) : await structured(output, acting, generation)
   endEpisode(ctx, { ending: { kind: 'terminated' }, finalObservation: answer, reward: null, success: null })
   return answer
 }
@@ -140,10 +146,12 @@ const LIMITS: Readonly<Record<Truncation, string>> = {
 function structured(
   output: NonNullable<Options['output']>,
   { model }: ActingModel,
-  text: string,
-  generation: Pick<Generation, 'output'>,
+  generation: Generation,
 ): unknown {
-  return isSpec(output) ? generation.output : outputOf(output as OutputSchema<unknown>, text, model, 'stop')
+  // `output` is a getter of the SDK's class: a copy of the result would not have it.
+  return isSpec(output)
+    ? generation.output
+    : outputOf(output as OutputSchema<unknown>, generation.text, model, 'stop')
 }
 
 const isSpec = (output: object): boolean => 'parseCompleteOutput' in output

@@ -29,7 +29,6 @@ const PASSING: Readonly<Record<string, number>> = {
   'stream-error': 1,
   'text+drip:20': 0,
   'usage:none': 0,
-  filter: 0,
 }
 
 const FINAL: Readonly<Record<string, string>> = {
@@ -40,6 +39,7 @@ const FINAL: Readonly<Record<string, string>> = {
   context: 'MODEL_CONTEXT_LENGTH',
   'context-llama': 'MODEL_CONTEXT_LENGTH',
   'filter-400': 'MODEL_CONTENT_FILTER',
+  filter: 'MODEL_CONTENT_FILTER',
   '500:100': 'MODEL_TRANSIENT',
   'hang:100': 'MODEL_TIMEOUT',
 }

@@ -82,6 +82,15 @@ test('limits cut an episode short', async () => {
   expect(kinds(endings[0]!)).toBe('model tool model tool')
 })
 
+test('an answer that a content filter cut is the failure of its task, and a step', async () => {
+  const responses = await Runners.runTask([adder.task('add'), city.task('France')], using('filter'))
+  for (const { error, trajectory, usage } of responses.values()) {
+    expect(error).toMatchObject({ code: 'MODEL_CONTENT_FILTER' })
+    expect(trajectory).toMatchObject([{ kind: 'model', finish: 'content_filter' }])
+    expect(usage.costUsd).toBeGreaterThan(0)
+  }
+})
+
 test('structured output is the answer, and checked', async () => {
   const good = await Runners.runTask(city.task('France'), using('json'))
   expect(good).toMatchObject({ answer: { name: expect.any(String), people: expect.any(Number) } })

@@ -53,6 +53,10 @@ test('what cannot get better is not tried again', () => {
   expect(of('words').message).toContain('just words')
 })
 
+test('an answer that a content filter cut is an error, and a step', () => {
+  expect(of('filtered')).toMatchObject({ code: 'MODEL_CONTENT_FILTER', steps: [{ finish: 'refusal' }] })
+})
+
 test('a result that is none is an error that says so', () => {
   expect(of('nothing')).toMatchObject({ tries: 1, code: 'MODEL_INVALID_REQUEST' })
   expect(of('nothing').message).toContain('the result has no `content` list')

@@ -98,6 +98,8 @@ const own = {
           providerMetadata: { own: { callback: () => 1, kept: 1 } },
           response: { id: 'r1', modelId: 'own-1-b', headers: { secret: 'x' }, body: { raw: true, close: () => 1 } },
         }
+      case 'filtered':
+        return { ...answer(kind), finishReason: { unified: 'content-filter', raw: 'refusal' } }
       case 'old':
         return {
           content: [{ type: 'text', text: 'old' }],
@@ -116,7 +118,7 @@ const own = {
   },
 }
 
-const kinds = ['parts', '429', '400', 'words', 'nothing', 'half', 'functions', 'old', 'generate']
+const kinds = ['parts', '429', '400', 'words', 'nothing', 'half', 'functions', 'filtered', 'old', 'generate']
 const responses = await Runners.runTask(
   kinds.map((kind) => caller.task({ kind }, { id: kind })),
   { models: { own: own as never }, workerNum: 2, store: false, progress: false },

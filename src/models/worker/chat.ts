@@ -91,8 +91,16 @@ export async function chat(
   const step = record(ctx, { name, description, role, request, wire, reply, answer, tokens, policy })
   spent?.(usageOf(reply.count, description.price, answer.cached))
   if (trained) refuseOtherModel(name, description, reply)
+  if (reply.finish === 'content_filter') throw filtered(name)
   return { reply, answer, sent, step, tokens }
 }
+
+/** The filter withheld or cut the answer. Its step is recorded all the same: it was made, and may be billed. */
+export const filtered = (name: string) =>
+  new ManyworldsError(
+    'MODEL_CONTENT_FILTER',
+    `model '${name}': a content filter of the server withheld the answer or cut it; change the prompt`,
+  )
 
 /** How long a restarted server may lack a version, until the training has loaded it again. */
 const RELOAD_MS = 30_000

@@ -5,7 +5,7 @@ import { isObject } from '../completion.ts'
 import type { Completed, CompleteOptions } from '../generate.ts'
 import { withoutSecretFields } from '../secret-fields.ts'
 import { PROMPT } from '../wire-request.ts'
-import { describe, send, underWay } from './chat.ts'
+import { describe, filtered, send, underWay } from './chat.ts'
 import { type ChatReply, contentText, replyIn, tokensOf, usageOf } from './chat-reply.ts'
 import { mostTokens, samplingOf } from './chat-request.ts'
 import { conversationsOf } from './conversations.ts'
@@ -58,6 +58,7 @@ async function completeOnce(ctx: object, options: CompleteOptions): Promise<Comp
     ...{ sampling: samplingOf(request), usage, ms: Math.round(answer.ms * 1000) / 1000, retries: answer.retries },
   })
   conversations.remember(step, request.messages, reply.message, tokens)
+  if (reply.finish === 'content_filter') throw filtered(name)
   const cachedTokens = cachedIn(reply)
   return {
     text: contentText(reply.message),

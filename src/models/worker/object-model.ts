@@ -4,7 +4,7 @@ import { withoutSecretFields } from '../secret-fields.ts'
 import { withUrlsAsTexts } from '../sent-urls.ts'
 import type { ModelDescription } from '../settings.ts'
 import { OBJECT_CALL } from '../wire-request.ts'
-import { type ChatOptions, callsOf, record, recordResults } from './chat.ts'
+import { type ChatOptions, callsOf, filtered, record, recordResults } from './chat.ts'
 import { messagesOf } from './chat-messages.ts'
 import { usageOf } from './chat-reply.ts'
 import { fieldsOf, toolsOf } from './chat-request.ts'
@@ -48,6 +48,7 @@ export async function generateWithObject(
       answer.cached,
     ),
   )
+  if (finishReason.unified === 'content-filter') throw filtered(name)
   return answer.result
 }
 

@@ -66,8 +66,8 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
   asks: Asks | undefined
   /** The blobs it has asked for, by the name it used. */
   blobs: Map<string, Promise<Uint8Array>> | undefined
-  /** The models that it is calling now, if it has called any. */
-  modelCalls: string[] | undefined
+  /** Its model calls that are under way, if it has made any. `signal`: that of the call's options. */
+  modelCalls: { readonly model: string; readonly signal: AbortSignal | undefined }[] | undefined
   timer: NodeJS.Timeout | undefined
   deadline = Number.POSITIVE_INFINITY
   /** The driver was told that it has been running for a while. */

@@ -91,6 +91,15 @@ test('an answer that a content filter cut is the failure of its task, and a step
   }
 })
 
+test('an agent that reaches its own time limit is not told to await its call', async () => {
+  const lines: string[] = []
+  const write = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
+  const brief = adder.withParams({ ...adder.params, timeoutMs: 300 })
+  const { logs, episode } = await Runners.runTask(brief.task('add'), using('hang:9')).finally(() => write.mockRestore())
+  expect(episode?.ending).toEqual({ kind: 'truncated', by: 'timeout' })
+  expect([...logs, ...lines].join('\n')).not.toContain('await')
+})
+
 test('structured output is the answer, and checked', async () => {
   const good = await Runners.runTask(city.task('France'), using('json'))
   expect(good).toMatchObject({ answer: { name: expect.any(String), people: expect.any(Number) } })

@@ -58,9 +58,14 @@ export async function describe(ctx: object, name: string): Promise<ModelDescript
   )
 }
 
-/** Counts a call as under way, so that it is noted if its task ends without awaiting it. */
-export async function underWay<Result>(ctx: object, model: string, call: () => Promise<Result>): Promise<Result> {
-  const ended = callsOf(ctx).begin(model)
+/** Counts a call as under way, so that it is noted if its task ends without awaiting it. `signal`: the caller's. */
+export async function underWay<Result>(
+  ctx: object,
+  model: string,
+  signal: AbortSignal | undefined,
+  call: () => Promise<Result>,
+): Promise<Result> {
+  const ended = callsOf(ctx).begin(model, signal)
   try {
     return await call()
   } finally {

@@ -16,8 +16,8 @@ import { generatedTokens, samplingFields } from './generate.ts'
  * from turn to turn is never tokenized again, so each prompt starts with the previous prompt and its completion.
  */
 export async function complete(ctx: object, options: CompleteOptions): Promise<Completed> {
-  const { model } = checked(options)
-  return underWay(ctx, model, () => completeOnce(ctx, options))
+  const { model, signal } = checked(options)
+  return underWay(ctx, model, signal, () => completeOnce(ctx, options))
 }
 
 async function completeOnce(ctx: object, options: CompleteOptions): Promise<Completed> {

@@ -10,8 +10,8 @@ import { jsonSchemaOf, outputOf, sentSchemaOf } from './output.ts'
 
 /** Implements `ctx.generate()`: one question, one answer. */
 export async function generate<Output>(ctx: object, options: GenerateOptions<Output>): Promise<Generated<Output>> {
-  const { model } = checked(options)
-  return underWay(ctx, model, () => generateOnce(ctx, options))
+  const { model, signal } = checked(options)
+  return underWay(ctx, model, signal, () => generateOnce(ctx, options))
 }
 
 async function generateOnce<Output>(ctx: object, options: GenerateOptions<Output>): Promise<Generated<Output>> {

@@ -48,9 +48,9 @@ export function languageModel(ctx: object, name: string, options: ChatOptions = 
     provider: 'manyworlds',
     modelId: name,
     supportedUrls: { 'image/*': [/^https?:\/\//] },
-    doGenerate: (call) => underWay(ctx, name, () => generate(call)),
+    doGenerate: (call) => underWay(ctx, name, call.abortSignal, () => generate(call)),
     // An answer is stored before its task gets it, so it cannot be streamed: it comes in one piece.
-    doStream: (call) => underWay(ctx, name, async () => streamOf(await generate(call))),
+    doStream: (call) => underWay(ctx, name, call.abortSignal, async () => streamOf(await generate(call))),
   }
 }
 

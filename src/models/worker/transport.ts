@@ -36,8 +36,8 @@ export interface ModelCalls {
   callObject(asked: ObjectAsked, signal: AbortSignal | undefined): Promise<ObjectAnswer>
   /** The schema of a call is sent without `strict`, for this reason. */
   notStrict(model: string, why: string): void
-  /** A call begins; the returned function must be called at its end. */
-  begin(model: string): () => void
+  /** A call begins, with the signal of its options; the returned function must be called at its end. */
+  begin(model: string, signal: AbortSignal | undefined): () => void
 }
 
 export interface ModelSource {
@@ -72,7 +72,7 @@ export class ModelTransport {
       callObject: async (asked, signal) =>
         (await this.#requests.ask(task, asking(MODEL_OBJECT, asked, signal))) as ObjectAnswer,
       notStrict: (model, why) => this.#note(task, { kind: 'not-strict', model, why }),
-      begin: (model) => begin(task, model),
+      begin: (model, signal) => begin(task, model, signal),
     }
   }
 
@@ -91,9 +91,13 @@ export class ModelTransport {
     return described
   }
 
-  /** A task ends by itself. Calls that it has not awaited end with it; its log says so, and the user hears of it once. */
+  /**
+   * A task ends by itself. Calls that it has not awaited end with it; its log says so, and the user hears of it once. A call
+   * that was aborted by its own signal, as when an `llmAgent` reaches its `timeoutMs`, need not be awaited.
+   */
   leave(task: TaskContext, succeeded: boolean): void {
-    for (const model of new Set(task.modelCalls!)) {
+    const left = task.modelCalls!.filter(({ signal }) => !signal?.aborted)
+    for (const model of new Set(left.map(({ model }) => model))) {
       task.print(`a call of model '${model}' was aborted, because the task ended without awaiting it`)
       // A task that fails often leaves calls behind, as `Promise.all` does.
       if (succeeded) this.#note(task, { kind: 'not-awaited', model })
@@ -184,10 +188,11 @@ export class ModelTransport {
   }
 }
 
-function begin(task: TaskContext, model: string): () => void {
+function begin(task: TaskContext, model: string, signal: AbortSignal | undefined): () => void {
   const calls = (task.modelCalls ??= [])
-  calls.push(model)
-  return () => void calls.splice(calls.indexOf(model), 1)
+  const call = { model, signal }
+  calls.push(call)
+  return () => void calls.splice(calls.indexOf(call), 1)
 }
 
 const asking = (service: string, question: unknown, signal: AbortSignal | undefined): Asking =>

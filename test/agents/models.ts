@@ -135,8 +135,9 @@ export const planner = llmAgent({ name: 'planner', model: 'm', output: trip })
 /** The same by `ctx.generate`, with any schema. */
 export const former = defineAgent({
   name: 'former',
-  run: async ({ open }: { open: boolean }, ctx) => {
-    const schema = open ? z.object({ counts: z.record(z.string(), z.number()) }) : trip
+  run: async ({ open }: { open: boolean | 'loose' }, ctx) => {
+    const counts = z.record(z.string(), z.number())
+    const schema = open === 'loose' ? z.looseObject({ counts }) : open ? z.object({ counts }) : trip
     return (await ctx.generate({ model: 'm', prompt: 'a trip', schema: schema as z.ZodType })).output
   },
 })

@@ -53,16 +53,21 @@ export function modelServices(
   ])
 }
 
-/** Says a line for each kind of note, once per agent and model. */
+/** Reasons may contain names of a schema that differ in each task. */
+const MAX_NOTES = 100
+
+/** Says a line for each kind of note, once per agent, model and reason. */
 function notes(models: RunModels, notice: (line: string) => void): Service['ask'] {
   const said = new Set<string>()
   return async ({ body, lease }) => {
     const note = readNote(readPacked(body))
     const { name: model } = models.get(note.model)
     const agent = lease.entry.agent.ref.name
-    const key = JSON.stringify([note.kind, agent, model])
-    if (!said.has(key)) notice(`agent '${agent}': ${lineOf(note, model)}`)
-    said.add(key)
+    const key = JSON.stringify([note.kind, agent, model, note.why])
+    if (!said.has(key) && said.size < MAX_NOTES) {
+      said.add(key)
+      notice(`agent '${agent}': ${lineOf(note, model)}`)
+    }
     return pack(true)
   }
 }

@@ -104,9 +104,9 @@ export class ModelTransport {
     }
   }
 
-  /** Said once per profile and model, so that the driver is not asked for every call. */
+  /** Said once per profile, model and reason, so that the driver is not asked for every call. */
   #note(task: TaskContext, note: ModelNote): void {
-    const key = `${task.profile} ${note.kind} ${note.model}`
+    const key = JSON.stringify([task.profile, note.kind, note.model, note.why])
     if (this.#noted.has(key)) return
     this.#noted.add(key)
     if (this.#noted.size > MAX_PROFILES) this.#noted.clear()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { jsonFormat, withoutAddedNulls } from '../../src/models/response-format.ts'
+import { jsonSchemaOf } from '../../src/models/worker/output.ts'
 import { strictProblem } from './scripted/strict.ts'
 
 const format = (schema: object, nullable = true) => {
@@ -76,4 +77,15 @@ test('the nulls of optional properties are removed, others are kept', () => {
   expect(withoutAddedNulls(ofZod(tree), given)).toEqual({ list: [{ b: null, c: null }], either: { x: 1 } })
   const other = { list: null, either: { a: null, b: null, c: 'c' } }
   expect(withoutAddedNulls(ofZod(tree), other)).toEqual({ either: { b: null, c: 'c' } })
+})
+
+test.each<[string, z.ZodType, string]>([
+  ['z.date()', z.object({ trip: z.object({ stops: z.array(z.object({ at: z.date() })) }) }), "'trip.stops.[].at': Date"],
+  ['z.bigint()', z.object({ properties: z.object({ items: z.bigint() }) }), "'properties.items': BigInt"],
+  ['z.set()', z.object({ a: z.union([z.string(), z.set(z.string())]) }), "'a': Set"],
+  ['only z.date()', z.date(), 'JSON schema: Date'],
+])('%s in a schema is a wrong request, which names the property', async (_, schema, words) => {
+  await expect(jsonSchemaOf(schema)).rejects.toMatchObject({
+    ...{ code: 'REQUEST_INVALID', message: expect.stringContaining(words) },
+  })
 })

@@ -1,4 +1,5 @@
 import { ManyworldsError } from '../../errors.ts'
+import { wordsOf } from '../../text/thrown.ts'
 import type { OutputSchema, StandardSchema } from '../generate.ts'
 import { strictSchema, withoutAddedNulls } from '../response-format.ts'
 
@@ -18,15 +19,42 @@ export async function jsonSchemaOf(schema: OutputSchema<unknown>): Promise<objec
     jsonSchema?: { input?: (options: { target: string }) => object }
     vendor?: string
   }
-  if (typeof standard.jsonSchema?.input === 'function') return standard.jsonSchema.input({ target: 'draft-2020-12' })
-  if (standard.vendor === 'zod') {
-    const { toJSONSchema } = await import('zod/mini')
-    return toJSONSchema(schema as never)
+  try {
+    if (typeof standard.jsonSchema?.input === 'function') return standard.jsonSchema.input({ target: 'draft-2020-12' })
+    if (standard.vendor === 'zod') return (await import('zod/mini')).toJSONSchema(schema as never)
+  } catch (cause) {
+    const path = standard.vendor === 'zod' ? await unrepresentableIn(schema) : ''
+    const at = path === '' ? '' : `'${path}': `
+    throw new ManyworldsError(
+      'REQUEST_INVALID',
+      `the schema cannot be converted to a JSON schema: ${at}${wordsOf(cause).message}; use a type that JSON has, such as z.string()`,
+      { cause },
+    )
   }
   throw new ManyworldsError(
     'REQUEST_INVALID',
     'the schema cannot be converted to a JSON schema; use a zod 4 schema or a JSON schema',
   )
+}
+
+/** The first property of a zod schema that has no JSON schema, such as `trip.stops.[].date`; empty if it cannot be known. */
+async function unrepresentableIn(schema: StandardSchema<unknown>): Promise<string> {
+  const { toJSONSchema } = await import('zod/mini')
+  let found: readonly PropertyKey[] = []
+  const note = ({ path, message }: { path: readonly PropertyKey[]; message: string }): never => {
+    found = path
+    throw new Error(message)
+  }
+  try {
+    toJSONSchema(schema as never, { io: 'input', unrepresentable: note })
+  } catch {
+    // The error is already known.
+  }
+  const names: string[] = []
+  for (let i = 0; i < found.length; i++)
+    if (found[i] === 'properties') names.push(String(found[++i]))
+    else if (found[i] === 'items') names.push('[]')
+  return names.join('.')
 }
 
 /** Parses and validates a model's JSON answer. */

@@ -1,4 +1,4 @@
-import { hasToolCall, Output, streamText, tool } from 'ai'
+import { hasToolCall, jsonSchema, Output, streamText, tool } from 'ai'
 import * as z from 'zod'
 import { llmAgent } from '../../dist/agents/index.js'
 import { defineAgent, defineGrader } from '../../dist/index.js'
@@ -98,10 +98,21 @@ export const city = llmAgent({
 
 /** Outputs of the AI SDK; with the model `echo`, the prompt is the reply. */
 export const outputs = {
-  object: llmAgent({ name: 'output-object', model: 'm', output: Output.object({ schema: z.object({ n: z.number() }) }) }),
+  object: llmAgent({
+    name: 'output-object',
+    model: 'm',
+    output: Output.object({ schema: z.object({ n: z.number() }) }),
+  }),
   array: llmAgent({ name: 'output-array', model: 'm', output: Output.array({ element: z.number() }) }),
   choice: llmAgent({ name: 'output-choice', model: 'm', output: Output.choice({ options: ['yes', 'no'] }) }),
   json: llmAgent({ name: 'output-json', model: 'm', output: Output.json() }),
+  plain: llmAgent({ name: 'output-plain', model: 'm', output: { type: 'array', items: { type: 'number' } } }),
+  sdk: llmAgent({
+    name: 'output-sdk',
+    model: 'm',
+    output: jsonSchema<number[]>({ type: 'array', items: { type: 'number' } }),
+  }),
+  nonsense: llmAgent({ name: 'output-nonsense', model: 'm', output: { type: 'objekt' } }),
   text: llmAgent({ name: 'output-text', model: 'm', output: Output.text() }),
 }
 

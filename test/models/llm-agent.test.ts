@@ -133,6 +133,17 @@ test('an output of the AI SDK is the answer, and checked', async () => {
   for (const { error } of [...wrong.values(), stopped]) expect(error).toMatchObject({ code: 'MODEL_OUTPUT_INVALID' })
 })
 
+test('an answer for a JSON schema is checked too; a schema that is none is refused before the call', async () => {
+  const { plain, sdk, nonsense } = outputs
+  const tasks = [plain, sdk].flatMap((agent) => [agent.task('[1, 2]'), agent.task('["one"]')])
+  const responses = await Runners.runTask([...tasks, nonsense.task('[3]')], using('echo'))
+  expect([...responses.values()].map(({ answer, error }) => error?.code ?? answer)).toEqual([
+    ...[[1, 2], 'MODEL_OUTPUT_INVALID', [1, 2], 'MODEL_OUTPUT_INVALID'],
+    'REQUEST_INVALID',
+  ])
+  expect(await server.requests({ body: '[3]' })).toEqual([])
+})
+
 test('a schema with optional properties is strict as OpenAI wants it; a null is read as absent', async () => {
   const trip = {
     ...{ title: expect.any(String), days: 3, guide: null, by: { kind: 'train' } },

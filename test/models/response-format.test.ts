@@ -1,7 +1,8 @@
+import { jsonSchema } from 'ai'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { jsonFormat, withoutAddedNulls } from '../../src/models/response-format.ts'
-import { jsonSchemaOf } from '../../src/models/worker/output.ts'
+import { jsonSchemaOf, outputOf } from '../../src/models/worker/output.ts'
 import { strictProblem } from './scripted/strict.ts'
 
 const format = (schema: object, nullable = true) => {
@@ -80,12 +81,79 @@ test('the nulls of optional properties are removed, others are kept', () => {
 })
 
 test.each<[string, z.ZodType, string]>([
-  ['z.date()', z.object({ trip: z.object({ stops: z.array(z.object({ at: z.date() })) }) }), "'trip.stops.[].at': Date"],
+  [
+    'z.date()',
+    z.object({ trip: z.object({ stops: z.array(z.object({ at: z.date() })) }) }),
+    "'trip.stops.[].at': Date",
+  ],
   ['z.bigint()', z.object({ properties: z.object({ items: z.bigint() }) }), "'properties.items': BigInt"],
   ['z.set()', z.object({ a: z.union([z.string(), z.set(z.string())]) }), "'a': Set"],
   ['only z.date()', z.date(), 'JSON schema: Date'],
 ])('%s in a schema is a wrong request, which names the property', async (_, schema, words) => {
   await expect(jsonSchemaOf(schema)).rejects.toMatchObject({
     ...{ code: 'REQUEST_INVALID', message: expect.stringContaining(words) },
+  })
+})
+
+describe('an answer for a JSON schema', () => {
+  const plain = {
+    type: 'object',
+    properties: {
+      country: { type: 'string', pattern: '^[A-Z]' },
+      people: { type: 'integer', minimum: 3, default: 5 },
+      size: { enum: ['s', 'l'] },
+      place: { $ref: '#/$defs/place' },
+    },
+    required: ['country'],
+    additionalProperties: false,
+    $defs: {
+      place: { $id: 'place', type: 'object', properties: { inside: { $ref: '#/$defs/place' } }, required: ['inside'] },
+    },
+  }
+  const read = (schema: object, value: unknown) => outputOf(schema as never, JSON.stringify(value), 'm', 'stop')
+
+  test.each([{ country: 'France' }, { country: 'France', people: 3, size: 'l' }])(
+    'that matches is the answer, as it is: %j',
+    async (value) => {
+      expect(await read(plain, value)).toEqual(value)
+      expect(await read(jsonSchema(plain as never), value)).toEqual(value)
+    },
+  )
+
+  test('has no null for a property that is absent', async () => {
+    expect(await read(plain, { country: 'France', people: null, size: null })).toEqual({ country: 'France' })
+  })
+
+  test.each<[unknown, string]>([
+    [{}, 'country: '],
+    [{ country: 'france' }, 'country: '],
+    [{ country: 'France', people: 'many' }, 'people: '],
+    [{ country: 'France', people: 1 }, 'people: '],
+    [{ country: 'France', size: 'm' }, 'size: '],
+    [{ country: 'France', more: 1 }, 'more'],
+    [{ country: 'France', place: { inside: {} } }, 'place.inside.inside: '],
+    [[], 'expected object'],
+  ])('that does not match is refused: %j', async (value, words) => {
+    const message = expect.stringContaining(words)
+    await expect(read(plain, value)).rejects.toMatchObject({ code: 'MODEL_OUTPUT_INVALID', message })
+    await expect(read(jsonSchema(plain as never), value)).rejects.toMatchObject({ code: 'MODEL_OUTPUT_INVALID' })
+  })
+
+  test('may have its parts in `definitions`', async () => {
+    const schema = { type: 'array', items: { $ref: '#/definitions/n' }, definitions: { n: { type: 'number' } } }
+    expect(await read(schema, [1])).toEqual([1])
+    await expect(read(schema, ['1'])).rejects.toMatchObject({ code: 'MODEL_OUTPUT_INVALID' })
+  })
+
+  test.each<[object, string]>([
+    [{ type: 'objekt' }, 'objekt'],
+    [{ type: 'object', properties: { a: { type: 'strin' } } }, 'strin'],
+    [{ type: 'string', pattern: '(' }, 'regular expression'],
+    [{ type: 'object', if: { type: 'object' } }, 'if/then/else'],
+    [{ $ref: '#/$defs/none' }, '#/$defs/none'],
+  ])('is not asked for by a schema that cannot check it: %j', async (schema, words) => {
+    await expect(jsonSchemaOf(schema as never)).rejects.toMatchObject({
+      ...{ code: 'REQUEST_INVALID', message: expect.stringContaining(words) },
+    })
   })
 })

@@ -143,15 +143,9 @@ const LIMITS: Readonly<Record<Truncation, string>> = {
   environment: 'its environment',
 }
 
-function structured(
-  output: NonNullable<Options['output']>,
-  { model }: ActingModel,
-  generation: Generation,
-): unknown {
+function structured(output: NonNullable<Options['output']>, { model }: ActingModel, generation: Generation): unknown {
   // `output` is a getter of the SDK's class: a copy of the result would not have it.
-  return isSpec(output)
-    ? generation.output
-    : outputOf(output as OutputSchema<unknown>, generation.text, model, 'stop')
+  return isSpec(output) ? generation.output : outputOf(output as OutputSchema<unknown>, generation.text, model, 'stop')
 }
 
 const isSpec = (output: object): boolean => 'parseCompleteOutput' in output

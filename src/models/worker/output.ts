@@ -12,9 +12,13 @@ export async function sentSchemaOf(schema: OutputSchema<unknown>): Promise<objec
   return strictSchema(await jsonSchemaOf(schema), true).schema
 }
 
-/** Converts a schema to a JSON schema. */
+/** Converts a schema to a JSON schema. Throws if it is none, or if answers cannot be checked by it. */
 export async function jsonSchemaOf(schema: OutputSchema<unknown>): Promise<object> {
-  if (!isStandard(schema)) return schema
+  if (!isStandard(schema)) {
+    const plain = await plainOf(schema)
+    await checkerOf(plain)
+    return plain
+  }
   const standard = schema['~standard'] as {
     jsonSchema?: { input?: (options: { target: string }) => object }
     vendor?: string
@@ -35,6 +39,31 @@ export async function jsonSchemaOf(schema: OutputSchema<unknown>): Promise<objec
     'REQUEST_INVALID',
     'the schema cannot be converted to a JSON schema; use a zod 4 schema or a JSON schema',
   )
+}
+
+/** `jsonSchema(…)` of the AI SDK has the JSON schema inside. */
+const SDK_SCHEMA = Symbol.for('vercel.ai.schema')
+
+const plainOf = async (schema: object): Promise<object> =>
+  SDK_SCHEMA in schema ? ((await (schema as { jsonSchema?: object }).jsonSchema) ?? {}) : schema
+
+/** Checks answers by a JSON schema. */
+async function checkerOf(schema: object): Promise<StandardSchema<unknown>> {
+  const { fromJSONSchema, registry } = await import('zod')
+  try {
+    return fromJSONSchema(schema as never, {
+      // Schemas of before 2020 have their parts there, and often no `$schema`.
+      defaultTarget: 'definitions' in schema ? 'draft-7' : 'draft-2020-12',
+      // The global one would keep the schemas that have an id.
+      registry: registry(),
+    })
+  } catch (cause) {
+    throw new ManyworldsError(
+      'REQUEST_INVALID',
+      `the JSON schema is not valid, or answers cannot be checked by it: ${wordsOf(cause).message}; correct it, or use a zod schema`,
+      { cause },
+    )
+  }
 }
 
 /** The first property of a zod schema that has no JSON schema, such as `trip.stops.[].date`; empty if it cannot be known. */
@@ -75,10 +104,12 @@ export async function outputOf(
   } catch {
     throw invalid('it is not JSON')
   }
-  value = withoutAddedNulls(await jsonSchemaOf(schema), value)
-  if (!isStandard(schema)) return value
-  const result = await schema['~standard'].validate(value)
-  if (result.issues === undefined) return result.value
+  const jsonSchema = await jsonSchemaOf(schema)
+  value = withoutAddedNulls(jsonSchema, value)
+  const checker = isStandard(schema) ? schema : await checkerOf(jsonSchema)
+  const result = await checker['~standard'].validate(value)
+  // A JSON schema only checks: the answer stays as it is, without defaults.
+  if (result.issues === undefined) return isStandard(schema) ? result.value : value
   const [first] = result.issues
   throw invalid(`${first?.path ? `${first.path.map(String).join('.')}: ` : ''}${first?.message ?? 'it does not match'}`)
 }

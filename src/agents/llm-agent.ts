@@ -160,6 +160,8 @@ function check(options: unknown): void {
     throw wrong(
       `unknown key '${unknown}' ${of}; allowed: ${Object.keys(KNOWN).join(', ')}. Settings of the AI SDK go into \`settings\``,
     )
+  if (given.output !== undefined && (given.output === null || !['object', 'function'].includes(typeof given.output)))
+    throw wrong(`\`output\` ${of} must be a zod schema, a JSON schema or an Output of the AI SDK`)
   const lost = textWithoutTool(policy, given.tools)
   if (lost !== undefined)
     throw wrong(

@@ -7,6 +7,9 @@ import { withoutSecretFields } from '../../dist/models/secret-fields.js'
 import type { ModelDescription } from '../../dist/models/settings.js'
 import { messagesOf } from '../../dist/models/worker/chat-messages.js'
 import { bodyText, fieldsOf, mostTokens, sentText, toolsOf, wireOf } from '../../dist/models/worker/chat-request.js'
+import { llmAgent } from '../../src/agents/llm-agent.ts'
+import { complete } from '../../src/models/worker/complete.ts'
+import { generate } from '../../src/models/worker/generate.ts'
 import type { Message } from '../../src/trajectory/step.ts'
 import { callOptions, prompts, type SdkCall, type SdkPrompt } from './prompts.ts'
 
@@ -285,5 +288,50 @@ describe('a reply that goes back to the model', () => {
       name: 'sum',
       arguments: '{"b":2,"a":1}',
     })
+  })
+})
+
+describe('a call with a mistake is refused before anything is asked', () => {
+  const right = { model: 'm', prompt: 'hello' }
+  const refused = async (call: Promise<unknown>, words: string) =>
+    expect(call).rejects.toMatchObject({ code: 'REQUEST_INVALID', message: expect.stringContaining(words) })
+
+  test.each<[object, string]>([
+    [{ temprature: 1 }, `unknown option 'temprature'; did you mean "temperature"?`],
+    [{ max_tokens: 5 }, `unknown option 'max_tokens'; did you mean "maxTokens"?`],
+    [{ temperature: 'hot' }, "`temperature` must be a number, it is 'hot'"],
+    [{ topP: Number.NaN }, '`topP` must be a number, it is NaN'],
+    [{ maxTokens: 0.5 }, '`maxTokens` must be a whole number above 0, it is 0.5'],
+    [{ seed: null }, '`seed` must be a whole number, it is null'],
+    [{ stop: 'END' }, '`stop` must be a list of texts'],
+    [{ extraBody: ['top_k'] }, '`extraBody` must be an object'],
+    [{ signal: {} }, '`signal` must be an AbortSignal'],
+    [{ role: 'critic' }, "`role` must be 'agent', 'judge' or 'user'"],
+    [{ model: undefined }, "`model` must be the name of one of the run's models"],
+  ])('ctx.generate and ctx.complete: %o', async (wrong, words) => {
+    await refused(generate({}, { ...right, ...wrong } as never), `ctx.generate(): ${words}`)
+    await refused(complete({}, { ...right, ...wrong } as never), `ctx.complete(): ${words}`)
+  })
+
+  test.each<[object, string]>([
+    [{ prompt: [] }, '`prompt` must be a text or a list of messages, it is an empty list'],
+    [{ prompt: undefined }, '`prompt` must be'],
+    [{ prompt: [{ role: 'usr', content: 'hi' }] }, `message 1 of \`prompt\` has the role 'usr'; did you mean "user"?`],
+    [{ prompt: [{ role: 'user', content: 'hi' }, null] }, 'message 2 of `prompt`'],
+    [{ system: 3 }, '`system` must be a text'],
+    [{ schema: 'x' }, "`schema` must be a zod schema or a JSON schema, it is 'x'"],
+  ])('ctx.generate: %o', async (wrong, words) => {
+    await refused(generate({}, { ...right, ...wrong } as never), words)
+  })
+
+  test('llmAgent: an output that is no schema', () => {
+    expect(() => llmAgent({ name: 'a', model: 'm', output: 'text' as never })).toThrow("`output` of agent 'a' must be")
+  })
+
+  test('ctx.complete: a prompt that is no list of token ids', async () => {
+    await refused(
+      complete({}, { ...right, prompt: ['a'] } as never),
+      '`prompt` must be a string or a list of token ids',
+    )
   })
 })

@@ -8,6 +8,7 @@ import { PROMPT } from '../wire-request.ts'
 import { describe, filtered, send, underWay } from './chat.ts'
 import { type ChatReply, contentText, replyIn, tokensOf, usageOf } from './chat-reply.ts'
 import { mostTokens, samplingOf } from './chat-request.ts'
+import { checkOptions, type OwnChecks } from './check-options.ts'
 import { conversationsOf } from './conversations.ts'
 import { generatedTokens, samplingFields } from './generate.ts'
 
@@ -82,15 +83,14 @@ function cachedIn({ count, completion }: ChatReply): number | undefined {
   return typeof timed === 'number' ? timed : count.cached
 }
 
-function checked(options: CompleteOptions): CompleteOptions {
-  const wrong = (what: string) => new ManyworldsError('REQUEST_INVALID', `ctx.complete(): ${what}`)
-  if (typeof options !== 'object' || options === null)
-    throw wrong("the argument must be an object such as { model: '…', prompt: [1, 2, 3] }")
-  const { model, prompt } = options
-  if (typeof model !== 'string') throw wrong("`model` must be the name of one of the run's models")
-  if (typeof prompt === 'string') return options
-  const isIds =
-    prompt instanceof Int32Array || (Array.isArray(prompt) && prompt.every((id) => Number.isInteger(id) && id >= 0))
-  if (!isIds) throw wrong('`prompt` must be a string or a list of token ids (whole numbers of at least 0)')
-  return options
+const isPrompt = (prompt: unknown) =>
+  typeof prompt === 'string' ||
+  prompt instanceof Int32Array ||
+  (Array.isArray(prompt) && prompt.every((id) => Number.isInteger(id) && id >= 0))
+
+const OWN: OwnChecks<CompleteOptions> = {
+  prompt: [isPrompt, 'must be a string or a list of token ids (whole numbers of at least 0)'],
 }
+
+const checked = (options: CompleteOptions): CompleteOptions =>
+  checkOptions('complete', "{ model: '…', prompt: [1, 2, 3] }", options, OWN)

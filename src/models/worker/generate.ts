@@ -1,10 +1,12 @@
+import { didYouMean } from '../../did-you-mean.ts'
 import { ManyworldsError } from '../../errors.ts'
 import { nextStep } from '../../trajectory/record.ts'
-import type { StepTokens } from '../../trajectory/step.ts'
+import type { Message, StepTokens } from '../../trajectory/step.ts'
 import type { Generated, GeneratedTokens, GenerateOptions } from '../generate.ts'
 import { jsonFormat } from '../response-format.ts'
 import { asMessages, callsOf, chat, describe, underWay } from './chat.ts'
 import { contentText, thoughtsIn, usageOf } from './chat-reply.ts'
+import { checkOptions, type OwnChecks, wrongCall } from './check-options.ts'
 import { languageModel } from './language-model.ts'
 import { jsonSchemaOf, outputOf, sentSchemaOf } from './output.ts'
 
@@ -101,13 +103,31 @@ export function samplingFields(
   return { ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)), ...extraBody }
 }
 
-function checked<Output>(options: GenerateOptions<Output>): GenerateOptions<Output> {
-  const wrong = (what: string) => new ManyworldsError('REQUEST_INVALID', `ctx.generate(): ${what}`)
-  if (typeof options !== 'object' || options === null)
-    throw wrong("the argument must be an object such as { model: '…', prompt: '…' }")
-  const { model, prompt } = options
-  if (typeof model !== 'string') throw wrong("`model` must be the name of one of the run's models")
-  if (typeof prompt !== 'string' && !Array.isArray(prompt))
-    throw wrong('`prompt` must be a string or a list of messages')
+const OWN: OwnChecks<GenerateOptions> = {
+  prompt: [
+    (value) => typeof value === 'string' || (Array.isArray(value) && value.length > 0),
+    'must be a text or a list of messages',
+  ],
+  system: [(value) => typeof value === 'string', 'must be a text'],
+  schema: [
+    // Schemas of some libraries are functions.
+    (value) => (typeof value === 'object' && value !== null) || typeof value === 'function',
+    'must be a zod schema or a JSON schema',
+  ],
+}
+
+const ROLES = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]
+
+function checked<Output>(given: GenerateOptions<Output>): GenerateOptions<Output> {
+  const options = checkOptions('generate', "{ model: '…', prompt: '…' }", given, OWN)
+  const { prompt } = options
+  const wrong = typeof prompt === 'string' ? -1 : prompt.findIndex((message) => !ROLES.includes(message?.role))
+  if (wrong >= 0) {
+    const role = String((prompt[wrong] as Message | null)?.role)
+    throw wrongCall(
+      'generate',
+      `message ${wrong + 1} of \`prompt\` has the role '${role}'${didYouMean(role, ROLES)}; the roles are ${ROLES.join(', ')}`,
+    )
+  }
   return options
 }

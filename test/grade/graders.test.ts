@@ -84,6 +84,35 @@ describe('numeric', () => {
     ['2.5 million', 2_500_000, true],
     ['2.5 million dollars', 2_500_000, true],
     ['3 millionaires', 3, true],
+    ['2k', 2000, true],
+    ['2k', 2, false],
+    ['2.5K', 2500, true],
+    ['5M', 5_000_000, true],
+    ['5M', 5, false],
+    ['-3bn', -3e9, true],
+    ['3bn', 3, false],
+    ['3B', 3e9, true],
+    ['1.5m', 1.5, false],
+    ['1.5m', 1_500_000, false],
+    ['1.5b', 1.5, false],
+    ['$1.5m', 1_500_000, true],
+    ['$1.5m', 1.5, false],
+    ['€2b', 2e9, true],
+    ['2k dollars', '2000 dollars', true],
+    ['2k/day', '2000 /day', true],
+    ['5m', '5 m', true],
+    ['5 m', '5m', true],
+    ['5m', '5m', true],
+    ['5m', '6m', false],
+    ['5 m', 5, true],
+    ['300K', '300 K', true],
+    ['300K', '300000', true],
+    ['$5k', '$5,000', true],
+    ['5m/s', 5, true],
+    ['5m²', 5, true],
+    ['5kg', 5, true],
+    ['5mm', 5, true],
+    ['8bit', 8, true],
     ['1/2', 0.5, false],
     ['10-12', 10, false],
     ['', 0, false],
@@ -117,6 +146,11 @@ describe('numeric', () => {
     ['about .5', 0.5, true],
     ['version 1.2.3', 3, true],
     ['it is 2.5 million', 2_500_000, true],
+    ['about 2k, I think', 2000, true],
+    ['it is **5M**.', 5_000_000, true],
+    ['it is 5m.', 5, false],
+    ['it costs $5m.', 5_000_000, true],
+    ['a 5kg bag', 5, true],
     ['in 2020 500 people', 500, true],
     ['none at all', 0, false],
     ['42', 42, true],
@@ -124,6 +158,13 @@ describe('numeric', () => {
     [`${'9'.repeat(5)} ${'x'.repeat(20_000)}`, 99999, false],
   ])('the last number of %s is %d: %s', async (answer, truth, solved) => {
     expect(await isSolved(numeric({ last: true }), answer, truth)).toBe(solved)
+  })
+
+  it('says that a suffix is ambiguous', async () => {
+    const { feedback } = await graded(numeric(), '5m', 5)
+    expect(feedback).toBe('the answer is "5m": m may be a magnitude or a unit')
+    expect((await graded(numeric(), 5, '5m')).feedback).toContain('the ground truth is "5m"')
+    expect(await isSolved(numeric({ last: true }), 'it is 5m high', '5 m')).toBe(true)
   })
 
   it('is as tolerant as it is told', async () => {

@@ -19,10 +19,17 @@ export const NUMERIC = defineGrader<unknown, unknown, NumericOptions>({
   name: 'numeric',
   module: import.meta.url,
   grade: ({ answer, groundTruth }, { params: { absolute = 0, relative = 0, last = false } }) => {
-    const truth = toNumber(groundTruth, false)
-    if (!truth) return noTruth('numeric', 'ground truth that is a number')
-    const found = toNumber(answer, last)
-    if (!found) return passOrFail(false, `the answer is ${shown(answer)}, ${last ? 'without' : 'not'} a number`)
+    const givenTruth = toNumber(groundTruth, false)
+    if (!givenTruth) return noTruth('numeric', 'ground truth that is a number')
+    const given = toNumber(answer, last)
+    if (!given) return passOrFail(false, `the answer is ${shown(answer)}, ${last ? 'without' : 'not'} a number`)
+    const [found, truth] = sameReading(given, givenTruth)
+    for (const [what, value, { value: read, plain }] of [
+      ['answer', answer, found],
+      ['ground truth', groundTruth, truth],
+    ] as const)
+      if (Number.isNaN(read))
+        return passOrFail(false, `the ${what} is ${shown(value)}: ${plain!.unit} may be a magnitude or a unit`)
     if (truth.unit !== '' && found.unit !== '' && truth.unit !== found.unit)
       return passOrFail(false, `the answer is in ${shown(found.unit)}; expected ${shown(truth.unit)}`)
     const allowed = Math.max(absolute, relative * Math.abs(truth.value), ROUNDING * Math.abs(truth.value))
@@ -33,7 +40,8 @@ export const NUMERIC = defineGrader<unknown, unknown, NumericOptions>({
 
 /**
  * Solved if the answer is the same number as the ground truth. Reads thousands separators, units, percent and currency signs.
- * If both have a unit, it must be the same; otherwise units are ignored: `12 %` is 12.
+ * If both have a unit, it must be the same; otherwise units are ignored: `12 %` is 12. Attached magnitudes are read: `2k` is
+ * 2,000. `5m` and `5b` may be units, so they equal only a number with the same suffix, and `$5m` is 5 million.
  */
 export function numeric(options: NumericOptions = {}): Grader {
   const checked = checkOptions('numeric', options, ['absolute', 'relative', 'last'])
@@ -50,6 +58,13 @@ function toNumber(value: unknown, last: boolean): NumberText | undefined {
   if (typeof value === 'bigint') return { value: Number(value), unit: '' }
   if (typeof value !== 'string') return undefined
   return readNumber(value) ?? (last ? lastNumber(value) : undefined)
+}
+
+/** A suffix is a unit if the other number has the same one: `300K` is `300 K`, and `5m` is `5 m`. */
+function sameReading(found: NumberText, truth: NumberText): readonly [NumberText, NumberText] {
+  const units = ({ unit, plain }: NumberText) => [unit, plain?.unit]
+  const isUnit = ({ plain }: NumberText, other: NumberText) => plain !== undefined && units(other).includes(plain.unit)
+  return [isUnit(found, truth) ? found.plain! : found, isUnit(truth, found) ? truth.plain! : truth]
 }
 
 function tolerance(absolute: number, relative: number): string {

@@ -25,6 +25,8 @@ export type ModelErrorCode =
   | 'MODEL_PERMIT_TIMEOUT'
   | 'MODEL_UNAVAILABLE'
   | 'CACHE_MISS'
+  /** Also of other calls of a context: `ctx.ask`, `ctx.limit`, `ctx.once`. */
+  | 'REQUEST_INVALID'
 
 /** Codes of errors that are thrown at the caller. */
 export type ErrorCode =
@@ -77,7 +79,6 @@ export type ErrorCode =
   // services
   | 'SERVICE_UNKNOWN'
   | 'SERVICE_FAILED'
-  | 'REQUEST_INVALID'
   | 'REQUEST_TIMEOUT'
   | 'VALUE_NOT_SERIALIZABLE'
   | ModelErrorCode

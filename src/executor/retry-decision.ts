@@ -15,6 +15,7 @@ const FINAL: ReadonlySet<TaskErrorCode> = new Set([
   'MODEL_CONTENT_FILTER',
   'MODEL_CONTEXT_LENGTH',
   'CACHE_MISS',
+  'REQUEST_INVALID',
   'PACKAGE_MISSING',
 ])
 

@@ -48,6 +48,8 @@ const BY_CODE: Readonly<Record<TaskErrorCode, Blame>> = {
   MODEL_PERMIT_TIMEOUT: 'infrastructure',
   MODEL_UNAVAILABLE: 'infrastructure',
   CACHE_MISS: 'infrastructure',
+  // A mistake in the code of the agent, like a parameter that the server does not know.
+  REQUEST_INVALID: 'infrastructure',
   PACKAGE_MISSING: 'infrastructure',
   REQUIRES_UNMET: 'infrastructure',
   TASK_CANCELLED: 'infrastructure',

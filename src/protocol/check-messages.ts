@@ -137,6 +137,7 @@ const ERROR_CODES: Readonly<Record<TaskErrorCode, true>> = {
   MODEL_PERMIT_TIMEOUT: true,
   MODEL_UNAVAILABLE: true,
   CACHE_MISS: true,
+  REQUEST_INVALID: true,
   PACKAGE_MISSING: true,
 }
 

@@ -46,6 +46,7 @@ const OWN_CODES: readonly TaskErrorCode[] = [
   'MODEL_PERMIT_TIMEOUT',
   'MODEL_UNAVAILABLE',
   'CACHE_MISS',
+  'REQUEST_INVALID',
   'PACKAGE_MISSING',
 ]
 

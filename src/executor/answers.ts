@@ -93,7 +93,7 @@ export class Answers {
     const { redactor } = options
     if (!redactor || !(redactor.has(body) || redactor.has(value)))
       return recorder.answer(lease, service, key, value, done)
-    redactor.skipped++
+    redactor.skipped.set(service, (redactor.skipped.get(service) ?? 0) + 1)
     done()
   }
 }

@@ -25,8 +25,8 @@ export class Redactor {
   readonly #inBytes: readonly Buffer[]
   readonly #fewestChars: number
   readonly #key: string
-  /** The number of service answers and `ctx.once` results that were not stored because they contain secrets. */
-  skipped = 0
+  /** How many answers and results were not stored because they contain secrets, by the name of their service. */
+  readonly skipped = new Map<string, number>()
 
   private constructor(values: readonly string[], patterns: readonly RegExp[]) {
     this.#patterns = patterns

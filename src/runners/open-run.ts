@@ -3,8 +3,10 @@ import { ManyworldsError } from '../errors.ts'
 import { Budget } from '../executor/budget.ts'
 import type { Dispatcher } from '../executor/dispatcher.ts'
 import type { Run, RunOptions, RunSink } from '../executor/run.ts'
+import { DIRECT, MODEL, MODEL_OBJECT } from '../models/protocol.ts'
 import { modelSecrets } from '../models/secrets.ts'
 import type { ObserveRun } from '../progress/observer.ts'
+import { ONCE } from '../protocol/messages.ts'
 import { redactorOf } from '../redaction/config.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import { ALL_WORKERS } from '../run-config.ts'
@@ -132,7 +134,7 @@ export async function openRun(
     const reason = redactedFailure(error ?? problem ?? undefined, redactor)
     models?.models.close()
     if (ended.repeatedCalls > 0) observation.notice(repeated(ended.repeatedCalls))
-    if (redactor && redactor.skipped > 0) observation.notice(notStored(redactor.skipped))
+    if (redactor && redactor.skipped.size > 0) observation.notice(notStored(redactor.skipped))
     observation.end({ error: reason, interrupted, hiddenLines: ended.hiddenLines })
     if (!host?.ended(control)) sink.end(reason, ended)
   }
@@ -148,8 +150,19 @@ export async function openRun(
   return run
 }
 
-const notStored = (count: number) =>
-  `${count === 1 ? '1 service answer was' : `${count} service answers were`} not stored, because the answer or its request contains secrets; a resumed run asks again`
+const MODEL_SERVICES: readonly string[] = [MODEL, MODEL_OBJECT, DIRECT]
+
+/** `skipped`: how many answers, by service. */
+function notStored(skipped: ReadonlyMap<string, number>): string {
+  const counts: Record<string, number> = { 'model answer': 0, 'service answer': 0, '`ctx.once` result': 0 }
+  for (const [service, count] of skipped)
+    counts[
+      MODEL_SERVICES.includes(service) ? 'model answer' : service === ONCE ? '`ctx.once` result' : 'service answer'
+    ]! += count
+  const named = Object.entries(counts).filter(([, count]) => count > 0)
+  const are = named.length === 1 && named[0]![1] === 1 ? 'was' : 'were'
+  return `${named.map(([noun, count]) => counted(count, noun)).join(' and ')} ${are} not stored, because the answer or its request contains secrets; a resumed run asks again`
+}
 
 /** Our errors may quote a worker's stderr, which may contain secrets. */
 function redactedFailure(error: Error | undefined, redactor: Redactor | undefined): Error | undefined {

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { Runners } from '../../dist/index.js'
 import { RunFile } from '../../dist/store/index.js'
 import { openForReading } from '../../dist/store/open-for-reading.js'
@@ -30,6 +30,8 @@ afterAll(async () => {
 })
 
 test('keys reach the server, and nothing that is kept or shown', { timeout: 120_000 }, async () => {
+  const lines: string[] = []
+  const written = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0)
   const responses = await Runners.runTask(
     ['message', 'tool', 'error', 'print', 'header', 'environment'].map((where) =>
       leaky.task({ where, secret: `${KEY} ${HEADER}` }, { id: where }),
@@ -44,7 +46,8 @@ test('keys reach the server, and nothing that is kept or shown', { timeout: 120_
         },
       },
     },
-  )
+  ).finally(() => written.mockRestore())
+  expect(lines.join('')).toContain('6 model answers were not stored')
   const [request] = await server.requests({ path: '/v1/chat/completions' })
   expect(request!.headers).toMatchObject({ authorization: `Bearer ${KEY}`, 'x-gateway-key': HEADER, 'x-team': 'blue' })
   expect(JSON.parse(request!.body)).toMatchObject({ top_k: 20, upstream: { api_key: FIELD } })

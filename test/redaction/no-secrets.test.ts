@@ -228,7 +228,9 @@ describe('a resumed run', () => {
     await run({ runId: 'r' })
     const lines = printed.mock.calls.map(([text]) => String(text)).join('')
     printed.mockRestore()
-    expect(lines).toContain('3 service answers were not stored, because the answer or its request contains secrets')
+    expect(lines).toContain(
+      '2 service answers and 1 `ctx.once` result were not stored, because the answer or its request contains secrets',
+    )
     expect(query(file('r'), 'SELECT value FROM answers')).toEqual([{ value: '"nothing to hide"' }])
     expect(asked).toEqual(['open', 'innocent', `with ${KEY}`])
     await run({ resume: 'r', retryFailed: true })

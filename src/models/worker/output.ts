@@ -111,7 +111,9 @@ export async function outputOf(
   // A JSON schema only checks: the answer stays as it is, without defaults.
   if (result.issues === undefined) return isStandard(schema) ? result.value : value
   const [first] = result.issues
-  throw invalid(`${first?.path ? `${first.path.map(String).join('.')}: ` : ''}${first?.message ?? 'it does not match'}`)
+  throw invalid(
+    `${first?.path?.length ? `${first.path.map(String).join('.')}: ` : ''}${first?.message ?? 'it does not match'}`,
+  )
 }
 
 const shown = (text: string) => JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)} …` : text)

@@ -165,7 +165,10 @@ export interface RunConfig {
    * Answers that are there stay. `manyworlds show` then has figures for each part. Default: `false`, such a run is refused.
    */
   readonly acceptChanges?: boolean
-  /** `true` shows progress on stderr. A function is called instead, about once a second. Default: `false`. */
+  /**
+   * `true` shows progress on stderr. A function is called instead, about once a second. If it throws or rejects, the run
+   * fails with that error. Default: `false`.
+   */
   readonly progress?: boolean | ((progress: RunProgress) => void)
   /**
    * Language models by name, for `ctx.generate()`, `ctx.model(name)` and `llmAgent`: the URL, limits and price of each. See
@@ -192,7 +195,10 @@ export interface RunConfig {
    * change them; a `SharedBlob` can be replaced while tasks run. See docs/blobs.md.
    */
   readonly blobs?: Readonly<Record<string, Uint8Array | SharedBlob>>
-  /** Called with every step of every task, once the step is stored (with `store: false`, once it has arrived). */
+  /**
+   * Called with every step of every task, once the step is stored (with `store: false`, once it has arrived). If it throws
+   * or rejects, the run fails with that error.
+   */
   readonly onStep?: (event: StepEvent) => void
   /**
    * Secrets to keep out of the run file, printed lines, errors and steps: strings of at least 8 characters, or regular

@@ -16,6 +16,10 @@ export class Observation {
   readonly #redactor: Redactor | undefined
   /** The run cannot go on. */
   failed = (_error: Error) => {}
+  /** What a function of the user's threw, or rejected with. */
+  #thrown: Error | undefined
+  /** Functions of the user's that have returned a promise. */
+  readonly #unsettled = new Set<Promise<void>>()
 
   constructor(redactor: Redactor | undefined) {
     this.#redactor = redactor
@@ -25,19 +29,45 @@ export class Observation {
     this.#observers = observe.map((begin) => begin(start))
   }
 
+  /** Makes an observer of a function of the user's. What it throws, or rejects with, fails the run; it is not called again. */
+  guard<Event>(call: (event: Event) => unknown): (event: Event) => void {
+    return (event) => {
+      if (this.#thrown) return
+      try {
+        const result = call(event)
+        if (!(result instanceof Promise)) return
+        const settled: Promise<void> = result
+          .then(nothing, (error: unknown) => this.#fail(error))
+          .finally(() => this.#unsettled.delete(settled))
+        this.#unsettled.add(settled)
+      } catch (error) {
+        this.#fail(error)
+      }
+    }
+  }
+
+  get thrown(): Error | undefined {
+    return this.#thrown
+  }
+
+  /** Waits for the promises of the user's functions. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#unsettled)
+  }
+
+  #fail(error: unknown): void {
+    this.#thrown ??= error instanceof Error ? error : new Error(String(error))
+    this.failed(this.#thrown)
+  }
+
   notice(line: string): void {
     if (this.#observers.length === 0) say(line)
     for (const observer of this.#observers) observer.notice(line)
   }
 
   steps(taskId: string, attempt: number, steps: readonly Step[]): void {
-    try {
-      for (const observer of this.#observers)
-        if (observer.step) for (const step of steps) observer.step({ taskId, attempt, step })
-    } catch (error) {
-      // The observer is the user's function: its error fails the run.
-      this.failed(error instanceof Error ? error : new Error(String(error)))
-    }
+    for (const observer of this.#observers)
+      if (observer.step) for (const step of steps) observer.step({ taskId, attempt, step })
   }
 
   total(tasks: number): void {
@@ -103,6 +133,8 @@ export class Observation {
     }
   }
 }
+
+const nothing = () => {}
 
 /** A task that was cancelled before it started is not done, rather than failed. */
 const neverRan = ({ status, worker, error }: TaskResponse) =>

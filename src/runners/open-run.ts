@@ -74,7 +74,7 @@ export async function openRun(
   }
   const control: RunControl = { runId, file: path, running, stop }
   const { engineName, workerNum, concurrency } = config
-  observation.begin(await observers(config, host?.observe), {
+  observation.begin(await observers(config, host?.observe, observation), {
     runId,
     file: path,
     total: tasks.all?.length,
@@ -127,7 +127,7 @@ export async function openRun(
     // The last responses are graded after their commit.
     await recorded?.flush()
     const ungraded = await grading!.finish(interrupted || failure !== undefined)
-    const error = failure ?? ungraded
+    const error = failure ?? ungraded ?? observation.thrown
     const how = error ? 'failed' : interrupted ? 'interrupted' : 'finished'
     const why = error ? String(error) : whyStopped(ended, redactor)
     const problem = await recorded?.close({ how, error: why }).catch((cause: Error) => cause)
@@ -136,7 +136,8 @@ export async function openRun(
     if (ended.repeatedCalls > 0) observation.notice(repeated(ended.repeatedCalls))
     if (redactor && redactor.skipped.size > 0) observation.notice(notStored(redactor.skipped))
     observation.end({ error: reason, interrupted, hiddenLines: ended.hiddenLines })
-    if (!host?.ended(control)) sink.end(reason, ended)
+    await observation.settled()
+    if (!host?.ended(control)) sink.end(reason ?? observation.thrown, ended)
   }
   const chain = runChain(tasks.source, sink, {
     ...{ recorded, grading, observation, stopped: host && (() => stopped) },
@@ -222,14 +223,18 @@ async function record(
   })
 }
 
-async function observers({ progress, onStep }: ResolvedConfig, host: ObserveRun | undefined): Promise<ObserveRun[]> {
+async function observers(
+  { progress, onStep }: ResolvedConfig,
+  host: ObserveRun | undefined,
+  observation: Observation,
+): Promise<ObserveRun[]> {
   const list = host ? [host] : []
   // If `onStep` is the only observer, notices must still be printed.
   const isAlone = list.length === 0 && progress === false
-  if (onStep) list.push(() => ({ ...NOTHING, ...(isAlone && { notice: say }), step: onStep }))
+  if (onStep) list.push(() => ({ ...NOTHING, ...(isAlone && { notice: say }), step: observation.guard(onStep) }))
   if (progress === false) return list
   const { observeProgress } = await import('../progress/choose.ts')
-  return [...list, observeProgress(progress)]
+  return [...list, observeProgress(progress === true ? true : observation.guard(progress))]
 }
 
 const nothing = () => {}

@@ -302,13 +302,44 @@ describe('what is no longer there', () => {
   })
 })
 
-describe('an onStep that throws', () => {
-  it.each([true, false])('ends the run with what it threw (store: %s)', async (stored) => {
-    const { store } = storeFolder()
-    const onStep = () => {
+describe.each([
+  [
+    'throws',
+    () => {
       throw new Error('mine')
-    }
-    const run = Runners.runTask(recorder.task({ steps: 3, ms: 20 }), { store: stored && store, onStep })
+    },
+  ],
+  [
+    'rejects',
+    async () => {
+      throw new Error('mine')
+    },
+  ],
+])('an observer of the caller that %s', (_, observe) => {
+  it.each([true, false])('as onStep ends the run with its error (store: %s)', async (stored) => {
+    const { store } = storeFolder()
+    const run = Runners.runTask(recorder.task({ steps: 3, ms: 20 }), { store: stored && store, onStep: observe })
     await expect(run).rejects.toThrow('mine')
+  })
+
+  it('as progress ends the run with its error, and the store says so', async () => {
+    const { store } = storeFolder()
+    const tasks = [sleeper.task(0, { id: 'quick' }), sleeper.task(60_000, { id: 'slow' })]
+    const run = Runners.runTask(tasks, { store, runId: 'r', workerNum: 1, progress: observe })
+    await expect(run).rejects.toThrow('mine')
+    using file = RunFile.open('r', { store })
+    expect(file.overview()).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('mine'),
+      counts: { success: 1 },
+    })
+  })
+
+  it('as progress at the end of the run rejects the call, with all responses', async () => {
+    const { store } = storeFolder()
+    const run = Runners.runTask([sleeper.task(0, { id: 'quick' })], { store, runId: 'r', progress: observe })
+    await expect(run).rejects.toMatchObject({ message: 'mine', responses: new Map([['quick', expect.anything()]]) })
+    using file = RunFile.open('r', { store })
+    expect(file.overview()).toMatchObject({ status: 'finished', counts: { success: 1 } })
   })
 })

@@ -98,7 +98,7 @@ export interface RunConfig {
    * worker. The first answer counts. Tasks with `rerun: 'never'` or with sub-tasks are never copied. Default: `false`.
    */
   readonly speculate?: boolean
-  /** Milliseconds for the whole run. Unfinished tasks are then answered `cancelled`. Default: no limit. */
+  /** Milliseconds for the whole run, with its grades. Unfinished tasks are then answered `cancelled`. Default: no limit. */
   readonly deadlineMs?: number
   /** Cancels the run when it is aborted. Unfinished tasks are answered `cancelled`. */
   readonly signal?: AbortSignal

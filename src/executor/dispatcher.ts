@@ -259,8 +259,10 @@ export class Dispatcher {
   /** Tasks of a run that are with a worker. */
   running(run: Run): number {
     let running = 0
+    const { runs } = this.#intake
+    const isAlone = runs.length === 1 && runs[0] === run
     for (const { leases } of this.#fleet.workers) {
-      if (this.#intake.runs.length === 1) running += leases.size
+      if (isAlone) running += leases.size
       else for (const { entry } of leases.values()) if (entry.run === run) running++
     }
     return running

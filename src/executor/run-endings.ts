@@ -29,6 +29,7 @@ export class RunEndings {
   }
 
   stop(run: Run, reason: 'cancelled' | 'deadline'): void {
+    run.onStop(0)
     const isDraining = run.drainTimer !== undefined || run.stopping === 'budget'
     if (run.over || (run.stopping !== undefined && !isDraining)) return
     run.stopping = reason
@@ -40,6 +41,7 @@ export class RunEndings {
 
   /** Lets running tasks finish, within `graceMs` if it is given. */
   drain(run: Run, reason: 'cancelled' | 'budget', graceMs?: number): void {
+    if (graceMs !== undefined) run.onStop(graceMs)
     if (run.over || (run.stopping !== undefined && run.stopping !== 'budget')) return
     run.stopping = reason
     run.sourceState = 'ended'
@@ -55,6 +57,7 @@ export class RunEndings {
   }
 
   fail(run: Run, error: Error): void {
+    run.onStop(0)
     if (run.over) return
     run.stopping = 'failed'
     run.error = error

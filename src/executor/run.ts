@@ -93,6 +93,8 @@ export class Run {
   hiddenLines = 0
   /** Its blobs, until it is over. */
   blobs: RunBlobs | undefined
+  /** Told that the run is to stop within this time, also after its last task has ended: its grades may be pending. */
+  onStop = (_graceMs: number) => {}
   /** Listens to the caller's signal. */
   onAbort = () => {}
   deadlineTimer: NodeJS.Timeout | undefined

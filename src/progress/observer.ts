@@ -17,7 +17,7 @@ export interface RunStart {
   readonly concurrency: number
   /** True: an earlier session of this run is being continued. */
   readonly resumed: boolean
-  /** Tasks that are with a worker now. */
+  /** Tasks that are with a worker now, or whose answers wait for their grade. */
   running(): number
   /** Whether it starts no more tasks: the rest is cancelled. */
   stopping?(): boolean

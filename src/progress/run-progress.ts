@@ -10,7 +10,7 @@ export interface RunProgress {
   readonly sampledFrom?: number
   /** Tasks that have ended. Cancelled tasks are not done, because a resumed run runs them; those whose dependency failed are. */
   readonly done: number
-  /** Tasks that are with a worker now. */
+  /** Tasks that are with a worker now, or whose answers wait for their grade. */
   readonly running: number
   /** Tasks that ran, by status. */
   readonly counts: Readonly<Record<TaskStatus, number>>

@@ -13,8 +13,6 @@ import type { Usage } from '../trajectory/usage.ts'
 
 /** Answers that wait for their grade; beyond this no more tasks are read. */
 const MAX_PENDING = 10_000
-/** When a run is stopped, answers that wait for their grade get this long. A resumed run grades the others. */
-const GRACE_MS = 5000
 
 interface Parts {
   readonly dispatcher: Dispatcher
@@ -59,9 +57,18 @@ export class Grading {
   #full = false
   #error: Error | undefined
   #idle = () => {}
+  /** When the deadline of the run passes, by the clock of `performance`. */
+  readonly #deadline: number | undefined
+  /** No answer is graded any more. */
+  #over = false
+  #graceTimer: NodeJS.Timeout | undefined
+  /** Whether it was stopped, and why: the run may have no task left that was. */
+  stopped: Pick<Run, 'stopping' | 'aborted'> | undefined
 
   constructor(parts: Parts) {
     this.#parts = parts
+    const { deadlineMs } = parts.options
+    this.#deadline = deadlineMs === undefined ? undefined : performance.now() + deadlineMs
   }
 
   /** A source whose tasks are remembered until they are graded. */
@@ -106,11 +113,23 @@ export class Grading {
     }
   }
 
+  /** Answers that wait for their grade. */
+  get pending(): number {
+    return this.#pending.size
+  }
+
+  /** Answers get this long to be graded. A resumed run grades the others. */
+  stop(graceMs: number): void {
+    this.stopped ??= { stopping: 'cancelled', aborted: undefined }
+    clearTimeout(this.#graceTimer)
+    if (graceMs === 0) this.#giveUp()
+    else this.#graceTimer = setTimeout(() => this.#giveUp(), graceMs)
+  }
+
   /** All tasks have ended. Resolves when the last grade was passed on; to an error if grading failed. */
-  async finish(stopped: boolean): Promise<Error | undefined> {
-    const timer = stopped && setTimeout(() => this.#giveUp(), GRACE_MS)
+  async finish(): Promise<Error | undefined> {
     if (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
-    if (timer) clearTimeout(timer)
+    clearTimeout(this.#graceTimer)
     this.#source.end()
     if (this.#run) this.#parts.dispatcher.wake(this.#run)
     return this.#error
@@ -133,6 +152,7 @@ export class Grading {
     const { response, grader } = graded
     try {
       const work = await gradingTask(grader, task, response)
+      if (this.#over) return this.#end(number, noGrade(grader, 'GRADING_CANCELLED', 'the run was stopped'))
       this.#source.push({ index: number, id, task: work, packed: packTask(work, number) })
       this.#open()
     } catch (error) {
@@ -150,8 +170,7 @@ export class Grading {
         timeoutMs: gradeTimeoutMs,
         maxAttempts: 1,
         retryIf: undefined,
-        deadlineMs: undefined,
-        signal: undefined,
+        deadlineMs: this.#deadline && Math.max(0, this.#deadline - performance.now()),
         speculate: false,
         keepSteps: false,
         recorded: false,
@@ -161,7 +180,9 @@ export class Grading {
       {
         response: (number, response) => this.#graded(number, response),
         full: () => false,
-        end: (error) => {
+        end: (error, { stopping, aborted }) => {
+          this.#over = true
+          if (stopping !== undefined) this.stopped ??= { stopping, aborted }
           if (!error) return
           this.#error = error
           // A grader's code cannot be loaded, or no worker can be started: pass the answers on without a grade.
@@ -201,6 +222,7 @@ export class Grading {
   }
 
   #giveUp(): void {
+    this.#over = true
     if (this.#run) this.#parts.dispatcher.stopRun(this.#run, 'cancelled')
   }
 }

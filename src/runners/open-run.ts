@@ -66,7 +66,7 @@ export async function openRun(
     models?.models.close()
     throw error
   })
-  const running = () => (run ? dispatcher.running(run) : 0)
+  const running = () => (run ? dispatcher.running(run) + grading!.pending : 0)
   let stopped = false
   const stop = (graceMs: number) => {
     stopped = true
@@ -122,12 +122,14 @@ export async function openRun(
     wake: () => dispatcher.wake(run!),
   })
   const end = async (failure: Error | undefined, ended: Run) => {
-    const { stopping, unavailable } = ended
-    const interrupted = stopping !== 'failed' && (stopping ?? unavailable) !== undefined
     // The last responses are graded after their commit.
     await recorded?.flush()
-    const ungraded = await grading!.finish(interrupted || failure !== undefined)
+    const ungraded = await grading!.finish()
     const error = failure ?? ungraded ?? observation.thrown
+    if (error) ended.stopping = 'failed'
+    else if (ended.stopping === undefined) Object.assign(ended, grading!.stopped)
+    const { stopping, unavailable } = ended
+    const interrupted = stopping !== 'failed' && (stopping ?? unavailable) !== undefined
     const how = error ? 'failed' : interrupted ? 'interrupted' : 'finished'
     const why = error ? String(error) : whyStopped(ended, redactor)
     const problem = await recorded?.close({ how, error: why }).catch((cause: Error) => cause)
@@ -146,6 +148,7 @@ export async function openRun(
   })
   const ending = { ...chain.sink, end: (error: Error | undefined, ended: Run) => void end(error, ended) }
   run = dispatcher.open(options, chain.source, ending, chain.recorder)
+  run.onStop = (graceMs) => grading!.stop(graceMs)
   host?.started(control)
   if (early) dispatcher.failRun(run, early)
   return run

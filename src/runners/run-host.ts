@@ -6,9 +6,9 @@ import type { ObserveTraining } from '../train/pipeline/observer.ts'
 export interface RunControl {
   readonly runId: string
   readonly file: string | undefined
-  /** Tasks that are with a worker now. */
+  /** Tasks that are with a worker now, or whose answers wait for their grade. */
   running(): number
-  /** Starts no more tasks. Running tasks have `graceMs` to finish and are then cancelled. */
+  /** Starts no more tasks. Running tasks and graders have `graceMs` to finish and are then cancelled. */
   stop(graceMs: number): void
 }
 

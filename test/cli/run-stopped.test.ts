@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs'
 import { RunFile } from 'manyworlds/runs'
 import { describe, expect, it } from 'vitest'
 import { abortReason } from '../../src/executor/abort-reason.ts'
 import { printed, runScript } from '../support/run-script.ts'
+import { inBackground } from './background.ts'
 import { manyworlds } from './manyworlds.ts'
 import { project } from './project.ts'
 
@@ -135,6 +137,71 @@ it('a run that stopped at its deadline, its budget or without its model says how
   }
   expect(stored(path, 'lost').error).toContain("model 'm' is not available")
 }, 90_000)
+
+describe('a run of which only grades are missing', () => {
+  /** One of two answers is graded at once. The other one's grader waits for a file, in another session. */
+  const begin = (config = '') =>
+    project({
+      's.ts': `import { existsSync } from 'node:fs'
+        import { setTimeout as sleep } from 'node:timers/promises'
+        import { defineAgent, defineGrader, Runners } from 'manyworlds'
+        const echo = defineAgent({ name: 'echo', run: (n: number) => n })
+        const slow = defineGrader({
+          name: 'slow',
+          grade: async ({ answer }, ctx) => {
+            if (answer === 1 && !existsSync('open')) await sleep(60_000, undefined, { signal: ctx.signal })
+            return true
+          },
+        })
+        const responses = await Runners.runTask([echo.task(0), echo.task(1)], { workerNum: 1, grade: slow, ${config} })
+        console.log(JSON.stringify([...responses.values()].map(({ grade }) => grade?.error?.code ?? grade?.success)))`,
+    })
+  const graded = (path: (file: string) => string) => {
+    using run = RunFile.open('r', { store: path('.manyworlds/runs') })
+    return [...run.responses()].map(({ attempts, grade }) => [attempts, grade?.error?.code ?? grade?.success])
+  }
+  const resumes = async ({ path, options }: ReturnType<typeof begin>) => {
+    expect(graded(path)).toEqual([
+      [1, true],
+      [1, 'GRADING_PENDING'],
+    ])
+    writeFileSync(path('open'), '')
+    const resumed = await manyworlds(['run', 's.ts', '--resume', 'r', '--deadline', '1m'], options)
+    expect(resumed).toMatchObject({ code: 0, stdout: '[true,true]\n' })
+    expect(graded(path)).toEqual([
+      [1, true],
+      [1, true],
+    ])
+  }
+
+  it.each([
+    ['at its deadline', 'deadlineMs: 3000', 'it reached its deadline (deadlineMs: 3000)'],
+    ['when its signal is aborted', 'signal: AbortSignal.timeout(3000)', 'its signal was aborted: TimeoutError'],
+  ])(
+    'ends %s, and a resume grades them',
+    async (_, config, error) => {
+      const { path, options } = begin(config)
+      const ended = await manyworlds(['run', 's.ts', '--run-id', 'r'], options)
+      expect(ended).toMatchObject({ code: 1, stdout: '[true,"GRADING_CANCELLED"]\n' })
+      expect(ended.stderr).toMatch(/^run r interrupted /m)
+      expect(ended.stderr).toContain('Resume with:')
+      expect(stored(path, 'r')).toMatchObject({ status: 'interrupted', error: expect.stringContaining(error) })
+      await resumes({ path, options })
+    },
+    60_000,
+  )
+
+  it('ends after the grace period of Ctrl-C', async () => {
+    const { path, options } = begin()
+    const run = inBackground(['run', 's.ts', '--run-id', 'r', '--grace', '100ms', '--json'], options)
+    await expect.poll(run.output, { timeout: 30_000 }).toContain('"status":"success"')
+    run.child.kill('SIGINT')
+    expect(await run.exited).toBe(130)
+    expect(run.output()).toContain('1 task is running and may take 0.1 s more')
+    expect(run.output()).toContain('"state":"interrupted"')
+    await resumes({ path, options })
+  }, 60_000)
+})
 
 it.each([
   [new Error('the customer left'), 'the customer left', true],

@@ -12,7 +12,7 @@ export const scriptOptions = {
     type: 'duration',
     value: 'DURATION',
     default: '10s',
-    description: 'how long running tasks may continue after Ctrl-C',
+    description: 'how long running tasks and graders may continue after Ctrl-C',
   },
   store: {
     type: 'text',

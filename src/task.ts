@@ -115,7 +115,7 @@ export interface ResponseBase {
    * missing. See docs/trajectories.md.
    */
   toTrajectory(): Promise<Trajectory>
-  /** The sum of the tokens and costs that the steps reported. */
+  /** The sum of the tokens and costs that the steps of the last attempt reported. What all attempts of a run have spent: `RunFile.spent()`. */
   readonly usage: Usage
   /** Where the time went. */
   readonly timing: {

@@ -7,7 +7,7 @@ export interface BudgetLimits {
 }
 
 /** What was spent. */
-export interface Spent {
+interface Spent {
   readonly costUsd: number
   readonly tokens: number
 }
@@ -36,17 +36,17 @@ export class Budget {
   #shown = 0
 
   /** `spent`: by earlier sessions. */
-  constructor({ maxCostUsd, maxTokens }: BudgetLimits, spent: Spent) {
+  constructor({ maxCostUsd, maxTokens }: BudgetLimits, spent: Usage) {
     this.#limits = [
       ...(maxCostUsd === undefined ? [] : [['costUsd', maxCostUsd] as const]),
       ...(maxTokens === undefined ? [] : [['tokens', maxTokens] as const]),
     ]
-    this.#spent = { ...spent }
+    this.#spent = amountsOf(spent)
   }
 
   /** `task`: the index of the task that spent it. For a sub-task, that of the task it belongs to. */
-  spend({ costUsd = 0, inputTokens = 0, outputTokens = 0 }: Usage, task: number): void {
-    const amounts = { costUsd, tokens: inputTokens + outputTokens }
+  spend(usage: Usage, task: number): void {
+    const amounts = amountsOf(usage)
     const open = this.#open.get(task)
     for (const key of ['costUsd', 'tokens'] as const) {
       this.#spent[key] += amounts[key]
@@ -96,6 +96,11 @@ export class Budget {
       .join(', ')
   }
 }
+
+const amountsOf = ({ costUsd = 0, inputTokens = 0, outputTokens = 0 }: Usage): Amounts => ({
+  costUsd,
+  tokens: inputTokens + outputTokens,
+})
 
 /** Small sums keep their significant digits. */
 const dollars = (usd: number) => `$${usd >= 1 ? usd.toFixed(2) : usd.toPrecision(3)}`

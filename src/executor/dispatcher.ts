@@ -1,7 +1,7 @@
 import { ManyworldsError } from '../errors.ts'
 import { BLOBS, ONCE, SUB_TASKS, type WorkerMessage, type WorkerSettings } from '../protocol/messages.ts'
 import { rememberSecrets, withoutKnownSecrets } from '../redaction/unattributed.ts'
-import type { Usage } from '../trajectory/usage.ts'
+import { addUsage, type Usage } from '../trajectory/usage.ts'
 import { abortReason } from './abort-reason.ts'
 import { AgentLoading } from './agent-loading.ts'
 import { AgentTable } from './agents.ts'
@@ -379,6 +379,7 @@ export class Dispatcher {
   /** Counts what was spent outside of the run's tasks, for example by a grader of the task with this index. */
   spend(run: Run, usage: Usage, index: number): void {
     const { budget } = run.options
+    addUsage(run.usage, usage)
     budget?.spend(usage, index)
     if (budget?.isSpent && run.stopping === undefined && !run.over) this.#overBudget(run)
   }

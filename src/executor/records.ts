@@ -22,6 +22,7 @@ export function addRecords(lease: Lease, said: PackedStep[], printed: string[]):
   for (const [, , , , usage] of steps) {
     if (!usage) continue
     addUsage((records.usage ??= {}), usage)
+    addUsage(entry.run.usage, usage)
     entry.run.options.budget?.spend(usage, rootOf(entry).index)
   }
   const { recorder, options } = entry.run

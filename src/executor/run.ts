@@ -5,6 +5,7 @@ import type { Redactor } from '../redaction/redactor.ts'
 import type { TrajectorySource } from '../response.ts'
 import type { RunConfig } from '../run-config.ts'
 import type { TaskResponse } from '../task.ts'
+import type { Usage } from '../trajectory/usage.ts'
 import type { AbortReason } from './abort-reason.ts'
 import type { AgentState } from './agents.ts'
 import type { Budget } from './budget.ts'
@@ -89,6 +90,8 @@ export class Run {
   over = false
   /** Requests that cost money and were repeated because a process died before their answers were stored. */
   repeatedCalls = 0
+  /** What it has spent in this session: all attempts of its tasks and sub-tasks, and its graders. */
+  readonly usage: Usage = {}
   /** Lines that its tasks printed and that were not shown. */
   hiddenLines = 0
   /** Its blobs, until it is over. */

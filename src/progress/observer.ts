@@ -1,5 +1,6 @@
 import type { TaskResponse } from '../task.ts'
 import type { Step } from '../trajectory/step.ts'
+import type { Usage } from '../trajectory/usage.ts'
 import type { ModelQueue, ModelUse } from './run-progress.ts'
 
 /** What is known about a run when it starts. */
@@ -19,6 +20,8 @@ export interface RunStart {
   readonly resumed: boolean
   /** Tasks that are with a worker now, or whose answers wait for their grade. */
   running(): number
+  /** What it has spent, in all sessions. Left out: nothing. */
+  usage?(): Usage
   /** Whether it starts no more tasks: the rest is cancelled. */
   stopping?(): boolean
   /** For a run with models: waiting calls and usage per model. */

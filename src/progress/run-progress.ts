@@ -28,7 +28,7 @@ export interface RunProgress {
   /** The most frequent first. */
   readonly failures: readonly FailureGroup[]
   readonly slowest: readonly SlowTask[]
-  /** The sum of the usage that tasks and their graders reported; empty if none did. */
+  /** The sum of the usage that all attempts of tasks and sub-tasks reported, and graders, in all sessions; empty if none did. */
   readonly usage: Usage
   /** The part of `usage` that graders reported. */
   readonly graderUsage: Usage

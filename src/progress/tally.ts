@@ -24,14 +24,13 @@ export interface FinishedTask {
   readonly runMs: number
   readonly waitedMs?: number | undefined
   readonly restored?: boolean | undefined
-  readonly usage?: Usage | undefined
   readonly graderUsage?: Usage | undefined
   /** For evaluation. */
   readonly outcome?: Outcome | undefined
 }
 
 export function finishedTask(response: TaskResponse): FinishedTask {
-  const { id, status, error, timing, restored, usage } = response
+  const { id, status, error, timing, restored } = response
   const outcome = outcomeOf(response)
   const { runMs, waitedMs } = timing
   const graderUsage = response.grade?.usage
@@ -43,7 +42,6 @@ export function finishedTask(response: TaskResponse): FinishedTask {
     runMs,
     waitedMs,
     restored,
-    usage,
     graderUsage,
     outcome,
   }
@@ -51,7 +49,7 @@ export function finishedTask(response: TaskResponse): FinishedTask {
 
 /** The part of a run that a tally needs. */
 type TalliedRun = Pick<RunStart, 'runId' | 'sampledFrom' | 'models'> &
-  Partial<Pick<RunStart, 'total' | 'running' | 'stopping'>>
+  Partial<Pick<RunStart, 'total' | 'running' | 'stopping' | 'usage'>>
 
 /** Counts the tasks of a run. Its memory does not grow with their number. */
 export class Tally {
@@ -65,7 +63,6 @@ export class Tally {
   readonly #percentiles = new Percentiles()
   readonly #evaluation = new EvaluationTally()
   readonly #slowest: SlowTask[] = []
-  readonly #usage: Usage = {}
   readonly #graderUsage: Usage = {}
   readonly #rate: RecentRate
   #total: number | undefined
@@ -86,8 +83,6 @@ export class Tally {
   add(task: FinishedTask): void {
     this.#counts[task.status]++
     if (task.status !== 'success') this.#addFailure(task)
-    addUsage(this.#usage, task.usage)
-    addUsage(this.#usage, task.graderUsage)
     addUsage(this.#graderUsage, task.graderUsage)
     if (task.outcome) this.#evaluation.add(task.outcome)
     this.#waitedMs += task.waitedMs ?? 0
@@ -154,7 +149,7 @@ export class Tally {
         })
         .sort((a, b) => b.count - a.count),
       slowest: [...this.#slowest],
-      usage: { ...this.#usage },
+      usage: this.#run.usage?.() ?? {},
       graderUsage: { ...this.#graderUsage },
       waitedMs: this.#waitedMs,
       waiting: (this.#run.models?.waiting ?? []).toSorted((a, b) => b.queued - a.queued),

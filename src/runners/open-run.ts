@@ -14,6 +14,7 @@ import type { ResolvedConfig } from '../run-config-schema.ts'
 import type { RecordedRun, RecordedRunOptions } from '../store/recorded-run.ts'
 import { counted } from '../text/quantities.ts'
 import { say } from '../text/say.ts'
+import { totalUsage, type Usage } from '../trajectory/usage.ts'
 import { Budgeted } from './budgeted.ts'
 import { checkedTasks } from './checked-tasks.ts'
 import { Grading } from './grading.ts'
@@ -67,6 +68,8 @@ export async function openRun(
     throw error
   })
   const running = () => (run ? dispatcher.running(run) + grading!.pending : 0)
+  const earlier = recorded?.spent() ?? {}
+  const usage = () => totalUsage([{ usage: earlier }, { usage: run?.usage }])
   let stopped = false
   const stop = (graceMs: number) => {
     stopped = true
@@ -84,6 +87,7 @@ export async function openRun(
     concurrency,
     resumed: recorded?.resumed ?? false,
     running,
+    usage,
     stopping: () => run?.stopping !== undefined,
     models: models?.models,
   })
@@ -110,7 +114,7 @@ export async function openRun(
       config,
       models?.services(recorded?.cache, redactor, (line) => observation.notice(line)),
     ),
-    budget: budgetOf(config, recorded),
+    budget: budgetOf(config, earlier),
     blobs,
     redactor,
   }
@@ -187,9 +191,9 @@ function whyStopped({ stopping, aborted, options, unavailable }: Run, redactor: 
   return aborted ? `its signal was aborted${aborted.text === undefined ? '' : `: ${aborted.text}`}` : null
 }
 
-function budgetOf(limits: ResolvedConfig, recorded: RecordedRun | undefined): Budget | undefined {
+function budgetOf(limits: ResolvedConfig, earlier: Usage): Budget | undefined {
   if (limits.maxCostUsd === undefined && limits.maxTokens === undefined) return undefined
-  return new Budget(limits, recorded?.spent() ?? { costUsd: 0, tokens: 0 })
+  return new Budget(limits, earlier)
 }
 
 /** Opens the run file and compares it with the given tasks. The store's code is loaded only if there is a file. */

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
-import type { Spent } from '../executor/budget.ts'
 import type { ReadyTask, TaskSource } from '../executor/source.ts'
 import type { Grader } from '../grade/grader.ts'
 import type { CacheStore } from '../models/driver/cache.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { Step } from '../trajectory/step.ts'
+import type { Usage } from '../trajectory/usage.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Ending } from './messages.ts'
 import type { Keep } from './prune.ts'
@@ -57,8 +57,8 @@ export interface RecordedRun {
   /** Cached model replies, shared by all runs of the store. */
   readonly cache: CacheStore
   readonly resumed: boolean
-  /** The cost and tokens of earlier sessions. */
-  spent(): Spent
+  /** What earlier sessions have spent. */
+  spent(): Usage
   /** Resolves when everything so far is committed and its callbacks have run. */
   flush(): Promise<void>
   /** Resolves when everything is committed and the run is released. Rejects if writing failed. */
@@ -109,7 +109,7 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
       recording,
       cache,
       resumed,
-      spent: () => history?.spent() ?? { costUsd: 0, tokens: 0 },
+      spent: () => history?.spent() ?? {},
       flush: () => commit.flush(),
       async close(ending) {
         cache.close()

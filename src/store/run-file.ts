@@ -20,6 +20,7 @@ import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf, workerO
 import { RunRows } from './run-rows.ts'
 import { ROLE } from './schema.ts'
 import { type SettingsPart, settingsParts } from './settings-parts.ts'
+import { spentUsage } from './spent-usage.ts'
 import { type DatabaseSync, prepared } from './sqlite.ts'
 import { StepTail } from './step-tail.ts'
 import { storeError } from './store-errors.ts'
@@ -273,6 +274,11 @@ export class RunFile implements Disposable {
   /** The parameters of `OF_TASKS`. */
   #tasksAfter(seq: number): [parent: number, after: number, before: number] {
     return [keyOf(this.#run, 0), keyOf(this.#run, seq), keyOf(this.#run + 1, 0)]
+  }
+
+  /** What the run has spent: the usage of all attempts of its tasks and sub-tasks, also of interrupted ones, and of all grades. */
+  spent(): Usage {
+    return this.#reading(() => spentUsage(this.#db, this.#run))
   }
 
   /** The responses without their answers and trajectories, for summaries. */

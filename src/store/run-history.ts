@@ -1,23 +1,23 @@
 import { ManyworldsError } from '../errors.ts'
 import type { AnswerKey, KeptAnswer } from '../executor/answers.ts'
-import type { Spent } from '../executor/budget.ts'
 import { pack } from '../protocol/pack.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { TaskResponse, TaskStatus } from '../task.ts'
 import { differing } from '../text/differing.ts'
+import type { Usage } from '../trajectory/usage.ts'
 import { BlobReader } from './blobs.ts'
 import { readRun } from './checks.ts'
-import { GRADE_USAGE } from './grade-usage.ts'
-import { keyOf, numberOf, RUN_SPAN, STEP_SPAN } from './keys.ts'
+import { keyOf, numberOf, RUN_SPAN } from './keys.ts'
 import { openForReading } from './open-for-reading.ts'
 import type { RunInStore } from './read-connections.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { isSameValue } from './same-value.ts'
 import { ROLE } from './schema.ts'
 import { answerSettings, changesIn, changeText, type SettingChange, settingChanges } from './settings-changes.ts'
+import { spentUsage } from './spent-usage.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
-import { type Columns, checkedRow, isAnything, isBytes, isNumber, isText, isWhole, orNull } from './stored-shapes.ts'
+import { type Columns, checkedRow, isAnything, isBytes, isText, isWhole, orNull } from './stored-shapes.ts'
 import { StoredTrajectoryContext } from './stored-trajectory-context.ts'
 import { contentHash, decode, type Encoded, type TaskContent } from './values.ts'
 
@@ -169,13 +169,9 @@ export class RunHistory {
     })
   }
 
-  /** The cost and tokens of all attempts, including interrupted ones, and of all grades. */
-  spent(): Spent {
-    const range = [keyOf(this.#run, 0), keyOf(this.#run + 1, 0)] as const
-    return this.#reading(() => {
-      const row = this.#db.prepare(SPENT).get(...range, ...range, ...range)
-      return checkedRow<Spent>(row, { costUsd: isNumber, tokens: isNumber }, 'the cost of the run')
-    })
+  /** What earlier sessions have spent. */
+  spent(): Usage {
+    return this.#reading(() => spentUsage(this.#db, this.#run))
   }
 
   /** Ids of the run's tasks, in submission order. */
@@ -364,15 +360,6 @@ export class RunHistory {
     }
   }
 }
-
-const SPENT = `SELECT total(cost) AS costUsd, total(tokens) AS tokens FROM (
-  SELECT cost, coalesce(tokens_in, 0) + coalesce(tokens_out, 0) AS tokens FROM _attempts WHERE seq >= ? AND seq < ?
-  UNION ALL SELECT s.usage ->> '$.costUsd', coalesce(s.usage ->> '$.inputTokens', 0) + coalesce(s.usage ->> '$.outputTokens', 0)
-  FROM _starts b JOIN _steps s ON s.key >= b.start * ${STEP_SPAN} AND s.key < (b.start + 1) * ${STEP_SPAN}
-  WHERE b.task >= ? AND b.task < ? AND s.usage IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM _attempts a WHERE a.task = b.task AND a.start = b.start)
-  UNION ALL SELECT u ->> '$.costUsd', coalesce(u ->> '$.inputTokens', 0) + coalesce(u ->> '$.outputTokens', 0)
-  FROM (SELECT ${GRADE_USAGE} AS u FROM _grades n WHERE n.grade >= ? AND n.grade < ?) WHERE u IS NOT NULL)`
 
 const ACCEPTED_PARAMS = `SELECT g.params FROM _agents g JOIN _sessions s ON s.epoch = ? * ${RUN_SPAN} + g.epoch
   WHERE g.name = ? AND g.agent > ? AND g.agent < ? AND s.config ->> '$.acceptChanges' = 1`

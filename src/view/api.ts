@@ -62,7 +62,7 @@ export interface RunList {
 export type RunEntry = RunOverview | { readonly runId: string; readonly problem: string }
 export type TrainingEntry = TrainingOverview | { readonly id: string; readonly problem: string }
 
-/** Sums and means of a run's responses, without sub-tasks. Undefined: no response has it. */
+/** Means of a run's responses, without sub-tasks; undefined: no response has it. And what the run has spent, in all attempts. */
 export interface RunFigures {
   /** The share of solved rollouts, of graded runs only. */
   readonly success?: { readonly value: number; readonly low: number; readonly high: number }

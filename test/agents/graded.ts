@@ -139,6 +139,16 @@ export const spender = defineAgent({
   },
 })
 
+/** Pays for every attempt, and succeeds at the third. */
+export const thirdTime = defineAgent({
+  name: 'third-time',
+  run: async (_input: unknown, ctx) => {
+    await ctx.step({ usage: { inputTokens: 90, outputTokens: 10, costUsd: 0.01 } })
+    if (ctx.attempt < 3) throw new Error('again')
+    return ctx.attempt
+  },
+})
+
 /** Says no: at once for the first 30, and never for the others. */
 export const slowNo = defineGrader<number>({
   name: 'slow-no',

@@ -203,7 +203,7 @@ test('a sub-task that was cancelled and is then returned does not run again', as
 })
 
 test('tasks that fail or are lost after the budget is spent say so', async () => {
-  const budget = new Budget({ maxTokens: 10 }, { costUsd: 0, tokens: 0 })
+  const budget = new Budget({ maxTokens: 10 }, {})
   const items: TaskItem[] = []
   const receive = (message: DriverMessage, worker: ScriptedWorker) => {
     if (message.type !== 'run') return

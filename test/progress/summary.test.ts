@@ -17,13 +17,14 @@ const SHOW = [...ownCommand(), 'show', FILE].join(' ')
 const stripWraps = (text: string): string => text.replaceAll(/\n {11}/g, ' ')
 
 function someRun(): Tally {
-  const tally = new Tally({ runId: 'brave-otter', total: 1000 })
+  const usage = () => ({ inputTokens: 997_000, costUsd: 9.97 })
+  const tally = new Tally({ runId: 'brave-otter', total: 1000, usage })
   for (let i = 1; i <= 1000; i++) {
     const restored = i <= 200
     if (i === 300) tally.add(finishedTask(response('#300', { status: 'failed', message: '\nfetch failed\nand more' })))
     else if (i % 400 === 0)
       tally.add({ id: `t${i}`, status: 'timeout', code: 'TASK_TIMEOUT', message: 'slow', runMs: 9000 })
-    else tally.add({ id: `t${i}`, status: 'success', runMs: i, restored, usage: { inputTokens: 1000, costUsd: 0.01 } })
+    else tally.add({ id: `t${i}`, status: 'success', runMs: i, restored })
   }
   tally.retried()
   return tally
@@ -81,9 +82,8 @@ run file   .manyworlds/runs/brave-otter.db
   })
 
   it('of a sample, says what all tasks would cost if they are like it', () => {
-    const tally = new Tally({ runId: 'r', total: 2, sampledFrom: 100 })
-    for (const id of ['a', 'b'])
-      tally.add({ id, status: 'success', runMs: 1, usage: { inputTokens: 10, costUsd: 0.5 } })
+    const tally = new Tally({ runId: 'r', total: 2, sampledFrom: 100, usage: () => ({ inputTokens: 20, costUsd: 1 }) })
+    for (const id of ['a', 'b']) tally.add({ id, status: 'success', runMs: 1 })
     expect(summaryText(tally, { color: false, width: 100 })).toContain(
       'usage      20 tokens in, $1.00\n           all 100 tasks, if they are like these: about 1,000 tokens in, $50.00',
     )

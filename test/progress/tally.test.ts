@@ -76,14 +76,6 @@ describe('a tally', () => {
     })
   })
 
-  it('adds up what tasks used, and says nothing if none said', () => {
-    const { tally } = tallyAt0()
-    expect(tally.snapshot().usage).toEqual({})
-    for (const costUsd of [0.25, 0.5])
-      tally.add({ id: 'a', status: 'success', runMs: 1, usage: { inputTokens: 10, costUsd } })
-    expect(tally.snapshot().usage).toEqual({ inputTokens: 20, costUsd: 0.75 })
-  })
-
   it('keeps the five slowest, slowest first', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 1000 }), { maxLength: 50 }), (times) => {

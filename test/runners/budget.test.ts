@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Runners } from 'manyworlds'
+import { Runners, type RunProgress } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, expect, it } from 'vitest'
-import { spender } from '../agents/graded.ts'
+import { spender, thirdTime } from '../agents/graded.ts'
+import { manyworlds } from '../cli/manyworlds.ts'
 import { storeFolder } from '../store/store-folder.ts'
 
 afterAll(() => Runners.shutdown())
@@ -38,6 +39,23 @@ it('a run that has spent its budget starts nothing new, lets tasks finish, and g
   const rest = await Runners.runTask(tasks, { ...base, store, resume: 'b', maxCostUsd: 10, maxTokens: 1_000_000 })
   expect(countsOf(rest)).toEqual({ success: 40 })
   expect([...rest.values()].filter(({ restored }) => restored)).toHaveLength(counts.success!)
+})
+
+it('what failed attempts have spent is part of the usage of the run, also when it is resumed', async () => {
+  const { store } = storeFolder()
+  const paying = Array.from({ length: 5 }, (_, i) => thirdTime.task(i, { id: `p${i}` }))
+  const told: RunProgress[] = []
+  const config = { ...base, store, maxAttempts: 3, backoffMs: 1, progress: (now: RunProgress) => void told.push(now) }
+  const [one] = [...(await Runners.runTask(paying, { ...config, runId: 'u' })).values()]
+  expect(one!.usage).toEqual({ inputTokens: 90, outputTokens: 10, costUsd: 0.01 })
+  const all = { inputTokens: 1350, outputTokens: 150, costUsd: expect.closeTo(0.15) }
+  expect(told.at(-1)!.usage).toEqual(all)
+  await Runners.runTask(paying, { ...config, resume: 'u' })
+  expect(told.at(-1)).toMatchObject({ restored: 5, usage: all })
+  using file = RunFile.open('u', { store })
+  expect(file.spent()).toEqual(all)
+  const { stdout } = await manyworlds(['show', 'u', '--dir', store])
+  expect(stdout).toContain('1,350 tokens in, 150 out, $0.15')
 })
 
 it('tokens count as well, and running tasks are left alone until they are done', async () => {

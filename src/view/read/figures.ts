@@ -3,7 +3,7 @@ import { type EvaluationSummary, OutcomeResults } from '../../grade/summarize.ts
 import { outcomePage } from '../../store/paged/outcome-pages.ts'
 import type { PagedRun } from '../../store/paged/paged-run.ts'
 import type { RolloutOptions } from '../../store/rollout-rows.ts'
-import { addUsage, type Usage } from '../../trajectory/usage.ts'
+import { spentUsage } from '../../store/spent-usage.ts'
 import type { RunFigures } from '../api.ts'
 import { Turns } from './turns.ts'
 
@@ -13,7 +13,6 @@ const MOST_UNSOLVED = 1000
 
 interface Scan {
   readonly results: OutcomeResults
-  readonly usage: Usage
   readonly isGraded: boolean
 }
 
@@ -35,21 +34,19 @@ export async function* outcomePages(
 /** Reads the outcomes of all tasks of a run. */
 async function scan(run: PagedRun, signal: AbortSignal): Promise<Scan> {
   const results = new OutcomeResults()
-  const usage: Usage = {}
   let isGraded = false
   for await (const page of outcomePages(run, signal))
     for (const outcome of page) {
-      addUsage(usage, outcome.usage)
-      addUsage(usage, outcome.grade?.usage)
       isGraded ||= outcome.grade !== undefined
       results.add(outcome)
     }
-  return { results, usage, isGraded }
+  return { results, isGraded }
 }
 
 /** Success and reward have intervals, so they are given only for runs that are graded. */
 export async function runFigures(run: PagedRun, signal: AbortSignal): Promise<RunFigures> {
-  const { results, usage, isGraded } = await scan(run, signal)
+  const { results, isGraded } = await scan(run, signal)
+  const usage = run.reading(() => spentUsage(run.db, run.run))
   if (!isGraded) return { usage }
   const { success, reward } = results.summary({ passAt: [] })
   return { ...(success && { success }), ...(reward && { reward }), usage }

@@ -140,7 +140,7 @@ function* groupLines(
 
 function summary(file: RunFile, overview: RunOverview, evaluation: EvaluationSummary | undefined): string {
   const { runId, total, sample } = overview
-  const tally = new Tally({ runId, total, sampledFrom: sample?.of })
+  const tally = new Tally({ runId, total, sampledFrom: sample?.of, usage: () => file.spent() })
   for (const outcome of file.outcomes()) tally.add(outcome)
   const { status: state, elapsedMs, file: path, error } = overview
   const head = { state, elapsedMs, file: path, error, evaluation }

@@ -10,6 +10,7 @@ import { OUTCOME, type OutcomeStatus, type Profile, type TaskItem } from '../pro
 import { NotPackable, unpack } from '../protocol/pack.ts'
 import { checkStreamName, randomFrom } from '../random.ts'
 import { automaticId } from '../task.ts'
+import { beginningOf } from '../text/beginning.ts'
 import { BRANCHES, Branches, type BranchPlace, type BranchSource } from '../trajectory/branches.ts'
 import { TrajectoryDigest } from '../trajectory/digest.ts'
 import { EPISODE, type Episode, type EpisodeSink } from '../trajectory/episode.ts'
@@ -313,6 +314,8 @@ export class TaskContext implements Context, Asker, StepSink, EpisodeSink, Branc
     for (const line of text.split('\n')) {
       this.#logChars += line.length
       if (++this.#logLines > MAX_LOG_LINES || this.#logChars > MAX_LOG_CHARS) {
+        const room = MAX_LOG_CHARS - this.#logChars + line.length
+        if (this.#logLines <= MAX_LOG_LINES && room > 0) this.#runner.outbox.line(this.lease, beginningOf(line, room))
         this.#logLines = MAX_LOG_LINES + 1
         this.#runner.outbox.line(
           this.lease,

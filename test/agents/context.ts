@@ -27,6 +27,16 @@ export const summer = defineAgent({
   },
 })
 
+/** Prints a short line, and one that is too long. */
+export const printsMuch = defineAgent({
+  name: 'prints-much',
+  run: (chars: number) => {
+    console.log('first')
+    console.log('x'.repeat(chars))
+    console.log('not kept')
+  },
+})
+
 /** Prints and records while others do the same. */
 export const talker = defineAgent({
   name: 'talker',

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Runners, type TaskLike } from 'manyworlds'
 import { afterAll, describe, expect, test } from 'vitest'
 import { echo, sleeper } from '../agents/basics.ts'
-import { prepared, seer, summer, talker } from '../agents/context.ts'
+import { prepared, printsMuch, seer, summer, talker } from '../agents/context.ts'
 import { blocker, deaf, succeedsAt, thrower } from '../agents/failing.ts'
 import { confuses, finds } from '../agents/subtasks.ts'
 
@@ -91,6 +91,12 @@ test('what tasks print and record is kept with each, also when they run side by 
     expect(trajectory.every(({ atMs }) => atMs >= 0)).toBe(true)
     expect(usage).toEqual({ inputTokens: 30, costUsd: 0.75 })
   }
+})
+
+test('of a line that is too long, the beginning is kept', async () => {
+  const { logs } = await Runners.runTask(printsMuch.task(1e6), { workerNum: 1 })
+  expect(logs.map((line) => line.slice(0, 20))).toEqual(['first', 'x'.repeat(20), '… (more than 1000 li'])
+  expect(logs[1]).toHaveLength(262_144 - 'first'.length)
 })
 
 describe('attempts', () => {

@@ -2,7 +2,7 @@ import { ManyworldsError } from '../errors.ts'
 import { oneLine } from '../text/escape-controls.ts'
 import { counted } from '../text/quantities.ts'
 import type { EvaluationSummary, UnsolvedTask } from './summarize.ts'
-import { confidenceText, describeRate, outwards, rateText } from './words.ts'
+import { confidenceText, describeRate, describeTasks, outwards, rateText } from './words.ts'
 
 /** Whether a run shows that its agent solves at least a given share of all such tasks. */
 export interface ThresholdVerdict {
@@ -49,7 +49,7 @@ export function atLeast(
   const first = isShown
     ? `at least ${rateText(rate)} of tasks are solved, with ${confidence} confidence`
     : `expected at least ${rateText(rate)} of tasks to be solved, with ${confidence} confidence; the results show at least ${outwards(100 * successAtLeast, -1, 1)} %`
-  const counts = `solved ${solved} of ${counted(solved + unsolved, 'rollout')} of ${counted(success.tasks, 'task')}: ${describeRate(success)}`
+  const counts = `solved ${solved} of ${counted(solved + unsolved, 'rollout')} of ${describeTasks(summary)}: ${describeRate(success)}`
   return {
     passed: isShown && !tooMany,
     lines: [

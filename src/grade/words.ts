@@ -1,4 +1,6 @@
+import { counted } from '../text/quantities.ts'
 import type { Estimate } from './intervals.ts'
+import type { EvaluationSummary } from './summarize.ts'
 
 /** `82.0 %` */
 export const rateText = (value: number): string => `${(100 * value).toFixed(1)} %`
@@ -14,6 +16,12 @@ export function describeRate({ value, low, high, confidence }: Estimate): string
 /** `0.742 (95 % interval 0.688 to 0.791)` */
 export function describeReward({ value, low, high, confidence }: Estimate): string {
   return `${value.toFixed(3)} (${confidenceText(confidence)} interval ${outwards(low, -1, 3)} to ${outwards(high, 1, 3)})`
+}
+
+/** `40 tasks`, `40 tasks, 20 with a result` */
+export function describeTasks({ tasks, success }: Pick<EvaluationSummary, 'tasks' | 'success'>): string {
+  const withResult = success?.tasks ?? 0
+  return withResult === tasks ? counted(tasks, 'task') : `${counted(tasks, 'task')}, ${withResult} with a result`
 }
 
 /** Rounds down (-1) or up (1). */

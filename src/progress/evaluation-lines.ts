@@ -1,5 +1,5 @@
 import type { EvaluationSummary } from '../grade/summarize.ts'
-import { describeRate, describeReward } from '../grade/words.ts'
+import { describeRate, describeReward, describeTasks } from '../grade/words.ts'
 import { counted } from '../text/quantities.ts'
 import { wrap } from '../text/wrap.ts'
 
@@ -16,8 +16,8 @@ export function evaluationLines(summary: EvaluationSummary, width: number): Labe
   const add = (label: string, ...lines: string[]) =>
     found.push({ label, lines: lines.flatMap((line) => wrap(line, width)) })
   if (success) {
-    const of =
-      rollouts === tasks ? counted(tasks, 'task') : `${counted(rollouts, 'rollout')} of ${counted(tasks, 'task')}`
+    const given = describeTasks(summary)
+    const of = rollouts === tasks ? given : `${counted(rollouts, 'rollout')} of ${given}`
     const graded =
       gradedSuccess && gradedSuccess.rollouts !== success.rollouts
         ? [`graded only: ${describeRate(gradedSuccess)}`]

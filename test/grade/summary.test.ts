@@ -265,7 +265,7 @@ describe('a threshold', () => {
       passed: false,
       lines: [
         '100 of 200 rollouts have no result, more than 2.0 % (maxUngraded): the others may not be like all',
-        'solved 100 of 100 rollouts of 100 tasks: 100.0 % (95 % interval 96.3 to 100.0)',
+        'solved 100 of 100 rollouts of 200 tasks, 100 with a result: 100.0 % (95 % interval 96.3 to 100.0)',
         expect.stringMatching(
           /^not counted: 100 rollouts without a result: 100 MODEL_INVALID_REQUEST; of lost-0, .* and 80 more$/,
         ),

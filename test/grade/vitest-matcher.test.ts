@@ -44,7 +44,7 @@ describe('toPassAtLeast', () => {
     expect(failure(() => expect(responses(48, 2, 3)).toPassAtLeast(0.9)).split('\n')).toEqual([
       '3 of 53 rollouts have no result, more than 2.0 % (maxUngraded): the others may not be like all',
       'expected at least 90.0 % of tasks to be solved, with 95 % confidence; the results show at least 87.9 %',
-      'solved 48 of 50 rollouts of 50 tasks: 96.0 % (95 % interval 86.2 to 99.6)',
+      'solved 48 of 50 rollouts of 53 tasks, 50 with a result: 96.0 % (95 % interval 86.2 to 99.6)',
       'unsolved: bad-0, bad-1',
       'not counted: 3 rollouts without a result: 3 cancelled; of cut-0, cut-1, cut-2',
     ])

@@ -27,6 +27,8 @@ const tasks = Array.from({ length: 40 }, (_, i) =>
 await Runners.runTask(tasks, { grade: right })
 `
 
+/** The text with its rows joined. */
+const flat = (text: string) => text.replaceAll(/\s+/g, ' ')
 const evaluated = () => project({ 'run.ts': SCRIPT })
 
 it('the summary says how many tasks are solved, with an interval, and what failed counts as unsolved', async () => {
@@ -60,9 +62,13 @@ it('--fail-under fails a run whose interval begins below, and lets others pass, 
   const lost = await manyworlds([...words('38', '0.5'), '0', '20'], options)
   expect(lost.code).toBe(1)
   expect(lost.stderr).toContain('20 of 40 rollouts have no result, more than 2.0 %')
+  expect(lost.stderr).toMatch(/solved \d+ of 20 rollouts of 40 tasks, 20 with a result: /)
   expect(lost.stderr).toMatch(/not counted: 20 rollouts without a result: 20 GRADER_THREW; of (q\d+(, )?){20}$/m)
   const allowed = ['--max-ungraded', '0.6', ...words('38', '0.5').slice(2), '0', '20']
   expect((await manyworlds(['run', 'run.ts', ...allowed], options)).code).toBe(0)
+  const alone = await manyworlds(['run', 'run.ts', '--max-ungraded', '0.6'], options)
+  expect([alone.code, alone.stdout]).toEqual([2, ''])
+  expect(alone.stderr).toContain('--max-ungraded needs --fail-under RATE')
   const wrong = await manyworlds(words('30', '90'), options)
   expect(wrong.code).toBe(2)
   expect(wrong.stderr).toContain('--fail-under must be at most')
@@ -73,12 +79,12 @@ it('tasks that a stopped run never started have no result, in its summary, for -
   const words = (...stop: string[]) => ['run', 'run.ts', '--no-progress', ...stop, '--fail-under', '0.1', '--', '38']
   const ran = await manyworlds(words('--run-id', 'r', '--max-cost', '0.02'), options)
   expect(ran.code).toBe(1)
-  const [solved, done] = /^solved +100\.0 % .* (\d+) of \d+; 40 tasks$/m.exec(ran.stderr) ?? []
+  const [solved, done] = /solved 100\.0 % .* (\d+) of \d+; 40 tasks, \1 with a result/.exec(flat(ran.stderr)) ?? []
   const without = 40 - Number(done)
   expect(without).toBeGreaterThan(10)
   expect(ran.stderr).toContain(`${without} rollouts, not counted: ${without} RUN_BUDGET`)
   expect(ran.stderr).toContain(`${without} of 40 rollouts have no result, more than 2.0 %`)
-  expect((await manyworlds(['show', 'r'], options)).stdout).toContain(solved)
+  expect(flat((await manyworlds(['show', 'r'], options)).stdout)).toContain(solved)
   const none = await manyworlds(words('--deadline', '1ms'), options)
   expect(none.code).toBe(1)
   expect(none.stderr).toContain('no rollout has a result')

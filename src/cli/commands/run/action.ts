@@ -1,4 +1,5 @@
 import { say } from '../../../text/say.ts'
+import { UsageError } from '../../frame/usage-error.ts'
 import { aroundScript, scriptOf } from '../../script/around-script.ts'
 import { displaysOf } from '../../script/displays.ts'
 import { readTypedModels } from '../../script/model-options.ts'
@@ -13,6 +14,10 @@ const USAGE = 2
 export async function run(args: RunArgs): Promise<number> {
   const models = readTypedModels(args)
   scriptOf(args.script)
+  if (args.maxUngraded !== undefined && args.failUnder === undefined)
+    throw new UsageError(
+      '--max-ungraded needs --fail-under RATE: without it, rollouts without a result do not decide the exit code',
+    )
   const { runId, retryFailed, acceptChanges } = args
   const naming = new Naming({ runId, resume: runToResume(args), retryFailed, acceptChanges })
   const { out: _, ...displays } = displaysOf(args)

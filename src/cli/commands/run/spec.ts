@@ -117,8 +117,8 @@ export const runSpec = {
       group: OUTPUT,
     },
     maxUngraded: {
-      ...{ type: 'number', min: 0, max: 1, value: 'SHARE', default: '0.02' },
-      description: 'with --fail-under: also fail if more than this share of rollouts has no result',
+      ...{ type: 'number', min: 0, max: 1, value: 'SHARE' },
+      description: 'with --fail-under: also fail if more than this share of rollouts has no result, default 0.02',
       group: OUTPUT,
     },
     showLogs: { ...scriptOptions.showLogs, group: OUTPUT },

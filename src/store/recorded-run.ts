@@ -13,7 +13,7 @@ import { RecordedSource } from './recorded-source.ts'
 import { Recording } from './recording.ts'
 import { ReplyStore } from './reply-store.ts'
 import { RunHistory } from './run-history.ts'
-import { changeText } from './settings-changes.ts'
+import { goesOnText } from './settings-changes.ts'
 import { StoreFile } from './store-thread.ts'
 
 export interface RecordedRunOptions {
@@ -87,10 +87,7 @@ export async function openRecordedRun(options: RecordedRunOptions): Promise<Reco
     history = opened.run === undefined ? undefined : new RunHistory(path, opened.run, runId, options)
     file.onWaiting = notice
     const changes = history?.checkSettings(options.config) ?? []
-    if (changes.length > 0)
-      notice(
-        `the run goes on with other settings: ${changes.map(changeText).join('; ')}. Its figures mix both; \`manyworlds show\` splits them`,
-      )
+    if (changes.length > 0) notice(goesOnText(changes))
     const recording = new Recording(commit, path, opened, history, options)
     release = () => recording.close()
     const ended = (tasks: number) => {

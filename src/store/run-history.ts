@@ -13,7 +13,14 @@ import type { RunInStore } from './read-connections.ts'
 import { ATTEMPT_COLUMNS, ATTEMPT_JOIN, type AttemptColumns, responseOf } from './rows.ts'
 import { isSameValue } from './same-value.ts'
 import { ROLE } from './schema.ts'
-import { answerSettings, changesIn, changeText, type SettingChange, settingChanges } from './settings-changes.ts'
+import {
+  answerSettings,
+  changesIn,
+  changeText,
+  goesOnText,
+  type SettingChange,
+  settingChanges,
+} from './settings-changes.ts'
 import { spentUsage } from './spent-usage.ts'
 import type { DatabaseSync } from './sqlite.ts'
 import { storeError } from './store-errors.ts'
@@ -83,6 +90,7 @@ const WAS_CANCELLED =
 interface Options {
   readonly retryFailed: boolean
   readonly acceptChanges: boolean
+  readonly notice: (line: string) => void
   readonly redactor: Redactor | undefined
 }
 
@@ -98,12 +106,16 @@ export class RunHistory {
   readonly #acceptChanges: boolean
   /** Params of agents that earlier sessions with `acceptChanges` used, by name. */
   readonly #acceptedParams = new Map<string, unknown[]>()
+  /** Agents whose other params were accepted and named. */
+  readonly #toldOf = new Set<string>()
+  readonly #notice: (line: string) => void
   readonly #redactor: Redactor | undefined
   readonly #blobs: BlobReader
   readonly #find
   readonly #match
 
-  constructor(path: string, run: number, runId: string, { retryFailed, acceptChanges, redactor }: Options) {
+  constructor(path: string, run: number, runId: string, { retryFailed, acceptChanges, redactor, notice }: Options) {
+    this.#notice = notice
     this.#redactor = redactor
     this.#run = run
     this.#path = path
@@ -280,8 +292,13 @@ export class RunHistory {
       )
     if (this.#same(row, content)) return false
     if (this.#hasOtherParams(row, content)) {
+      const changes = (key: string) => changesIn(key, this.#read(row.params), decode(content.params))
+      if (this.#acceptChanges && !this.#toldOf.has(content.agentName)) {
+        this.#toldOf.add(content.agentName)
+        this.#notice(goesOnText(changes(`${content.agentName}.params`)))
+      }
       if (this.#acceptChanges || this.#wasAccepted(content)) return true
-      const [change] = changesIn('params', this.#read(row.params), decode(content.params))
+      const [change] = changes('params')
       throw new ManyworldsError(
         'RESUME_MISMATCH',
         `task '${id}' has changed since the run started. Its agent's params differ: ${changeText(change!)}. Give the same params to run '${this.#runId}' (${this.#path}), ${GO_ON}`,

@@ -41,3 +41,7 @@ export function changeText({ key, was, now }: SettingChange): string {
   const [before, after] = differing(was, now)
   return `${key} was ${was === undefined ? 'not set' : before} and is now ${now === undefined ? 'not set' : after}`
 }
+
+/** What a run says that is resumed with other settings. Whether any task is left to run is not known yet. */
+export const goesOnText = (changes: readonly SettingChange[]): string =>
+  `the run goes on with other settings: ${changes.map(changeText).join('; ')}. Answers that are there stay; if others are added, its figures mix both, and \`manyworlds show\` splits them`

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RunConfig, Runners, type TaskLike } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { echo, sleeper, stylist } from '../agents/basics.ts'
 import { equals, within } from '../agents/graded.ts'
 import { ledger } from '../agents/ledger.ts'
@@ -280,5 +280,30 @@ describe('settings that decide answers', () => {
     expect(stdout).toContain('sessions 2 to 3: 1 answer of 1 task, 0.0 %')
     expect(stdout).toContain('models.small.model was "qwen3-4b" and is now "qwen3-8b"')
     expect(stdout).toContain('stylist.params.style was "a" and is now "b2"')
+  })
+
+  it('are all named if they are accepted, and a session that adds no answer splits nothing', async () => {
+    const { store, resume } = await begun()
+    const lines: string[] = []
+    const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => lines.push(String(text)) > 0)
+    onTestFinished(() => write.mockRestore())
+    const style = { ...stylist.params, style: 'b3' }
+    const changes = { models: { small: { ...small, model: 'qwen3-8b' } } }
+    await resume({ ...changes, acceptChanges: true }, style)
+    const said = lines.join('')
+    expect(said).toContain('models.small.model was "qwen3-4b" and is now "qwen3-8b"')
+    expect(said.match(/stylist.params.style was "a" and is now "b3"/g)).toHaveLength(1)
+    expect(said).toContain('if others are added, its figures mix both')
+    {
+      using file = RunFile.open('r', { store })
+      expect(file.settingsParts()).toEqual([{ first: 1, last: 2, changes: [] }])
+    }
+    // Accepted by the session before, which had nothing to do.
+    await resume({ ...changes, retryFailed: true }, style)
+    using file = RunFile.open('r', { store })
+    expect(file.settingsParts()).toMatchObject([
+      { first: 1, last: 2 },
+      { first: 3, last: 3, changes: [{ now: 'qwen3-8b' }, { now: 'b3' }] },
+    ])
   })
 })

@@ -7,8 +7,12 @@ import { shownResponse } from '../redaction/shown-response.ts'
 import type { TaskResponse } from '../task.ts'
 import { say } from '../text/say.ts'
 import type { Step } from '../trajectory/step.ts'
+import { within } from '../within.ts'
 import { CountedSource } from './counted-source.ts'
 import { StepWatch } from './step-watch.ts'
+
+/** How long the end of a run waits for promises of the user's functions. */
+const SETTLE_MS = 5000
 
 /** The observers of a run, as one. Most runs have none, and pay nothing. */
 export class Observation {
@@ -50,9 +54,12 @@ export class Observation {
     return this.#thrown
   }
 
-  /** Waits for the promises of the user's functions. */
+  /** Waits for the promises of the user's functions, up to a limit. */
   async settled(): Promise<void> {
-    await Promise.all(this.#unsettled)
+    if (this.#unsettled.size === 0 || (await within(SETTLE_MS, Promise.all(this.#unsettled)))) return
+    say(
+      `the run has ended, but a promise of \`onStep\` or \`progress\` has not settled for ${SETTLE_MS / 1000} s; it is no longer waited for`,
+    )
   }
 
   #fail(error: unknown): void {

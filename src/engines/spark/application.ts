@@ -1,3 +1,4 @@
+import { within } from '../../within.ts'
 import { localRelation, sql } from './connect/plans.ts'
 import { parseRemote, showRemote } from './connect/remote.ts'
 import type { ConnectSession } from './connect/session.ts'
@@ -6,7 +7,6 @@ import { slotQuery } from './launcher.ts'
 import { findRoom, type Room } from './room.ts'
 import type { Server } from './server.ts'
 import { makeSlotProgram } from './slot-program.ts'
-import { within } from './within.ts'
 
 /** Spark settings of our session. */
 const SETTINGS = {

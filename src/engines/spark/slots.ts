@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ManyworldsError } from '../../errors.ts'
 import type { SlotInstructions } from '../../host/slot-instructions.ts'
+import { within } from '../../within.ts'
 import type { BlobContent, CodeBundle, EngineEvents, Placement } from '../engine.ts'
 import type { LoadedEngine } from '../lazy-engine.ts'
 import { Hosts } from '../nodes/hosts.ts'
@@ -14,7 +15,6 @@ import { SlotHosts } from './slot-hosts.ts'
 import { SlotQueries } from './slot-queries.ts'
 import { SlotRoom } from './slot-room.ts'
 import { SlotTroubles } from './slot-troubles.ts'
-import { within } from './within.ts'
 
 const LOOK_MS = 1000
 /** Checks between two queries for other drivers, as long as there is none. */

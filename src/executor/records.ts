@@ -1,9 +1,11 @@
 import type { Redactor } from '../redaction/redactor.ts'
 import { redactSteps } from '../redaction/steps.ts'
 import { checkStep, type PackedStep, packedStepSize } from '../trajectory/packed-step.ts'
-import { MOST_STEPS } from '../trajectory/step.ts'
-import { addUsage } from '../trajectory/usage.ts'
+import { MOST_STEPS, STEP_KINDS } from '../trajectory/step.ts'
+import { addUsage, USAGE_KEYS, type Usage } from '../trajectory/usage.ts'
 import type { AttemptRecords, Lease, TaskEntry } from './task-entry.ts'
+
+const MODEL_STEP = STEP_KINDS.indexOf('model')
 
 /**
  * Adds the steps and printed lines of an attempt, even of a late or second one. Returns the lines without secrets. Throws if
@@ -19,11 +21,12 @@ export function addRecords(lease: Lease, said: PackedStep[], printed: string[]):
   if (logs.length > 0) records.logs = records.logs === undefined ? logs : append(records.logs, logs)
   if (said.length === 0) return logs
   const steps = redactor ? redactedSteps(redactor, said, records) : said
-  for (const [, , , , usage] of steps) {
+  for (const [, , kind, , usage] of steps) {
     if (!usage) continue
     addUsage((records.usage ??= {}), usage)
-    addUsage(entry.run.usage, usage)
-    entry.run.options.budget?.spend(usage, rootOf(entry).index)
+    const spent = kind === MODEL_STEP ? newlyPaid(lease, records.modelUsage, usage) : usage
+    addUsage(entry.run.usage, spent)
+    entry.run.options.budget?.spend(spent, rootOf(entry).index)
   }
   const { recorder, options } = entry.run
   const bytes = stepBytes(said)
@@ -34,6 +37,23 @@ export function addRecords(lease: Lease, said: PackedStep[], printed: string[]):
   if (options.keepSteps || entry.parent)
     records.steps = records.steps === undefined ? steps : append(records.steps, steps)
   return logs
+}
+
+/** The part of a call's usage that was not paid for in an earlier run of the same attempt. Adds the usage to `ofLease`. */
+function newlyPaid({ entry, attempt }: Lease, ofLease: Usage, usage: Usage): Usage {
+  if (entry.paid?.attempt !== attempt) entry.paid = { attempt, usage: {} }
+  const paid = entry.paid.usage
+  const fresh: Usage = {}
+  for (const key of USAGE_KEYS) {
+    const value = usage[key]
+    if (value === undefined) continue
+    const before = ofLease[key] ?? 0
+    const already = paid[key] ?? 0
+    ofLease[key] = before + value
+    fresh[key] = already <= before ? value : Math.max(0, before + value - already)
+    paid[key] = Math.max(already, before + value)
+  }
+  return fresh
 }
 
 function rootOf(entry: TaskEntry): TaskEntry {
@@ -58,7 +78,7 @@ export function stepBytes(steps: readonly PackedStep[]): number {
 
 export function recordsOf(lease: Lease): AttemptRecords {
   if (lease.records === undefined) {
-    lease.records = { steps: undefined, count: 0, usage: undefined, logs: undefined, start: 0 }
+    lease.records = { steps: undefined, count: 0, usage: undefined, modelUsage: {}, logs: undefined, start: 0 }
     const { entry } = lease
     if (lease === entry.lease) entry.records = lease.records
   }

@@ -62,6 +62,8 @@ export class TaskEntry {
   asksOnce = false
   /** The durable answers of its last attempt that asked for any. */
   answersKept: Answers | undefined
+  /** What model calls of this attempt have spent. A rerun of the attempt gets their answers again, and pays only for others. */
+  paid: { readonly attempt: number; readonly usage: Usage } | undefined
 
   constructor(
     run: Run,
@@ -112,6 +114,8 @@ export interface AttemptRecords {
   /** How many steps there were. */
   count: number
   usage: Usage | undefined
+  /** The part of `usage` that model calls reported. */
+  modelUsage: Usage
   logs: string[] | undefined
   /** The steps that contained secrets, if any. */
   redacted?: Set<number>

@@ -183,7 +183,7 @@ export class RunHistory {
 
   /** What earlier sessions have spent. */
   spent(): Usage {
-    return this.#reading(() => spentUsage(this.#db, this.#run))
+    return this.#reading(() => spentUsage(this.#db, this.#run, true))
   }
 
   /** Ids of the run's tasks, in submission order. */

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { Runners } from '../../dist/index.js'
+import { Runners, type RunProgress } from '../../dist/index.js'
+import { RunFile } from '../../dist/store/index.js'
 import { openForReading } from '../../dist/store/open-for-reading.js'
+import { totalUsage } from '../../dist/trajectory/usage.js'
 import { killer, turns } from '../agents/models.ts'
 import { type ModelServer, startModelServer } from './scripted-server.ts'
 
@@ -88,6 +90,9 @@ test.each(['driver', 'direct'])(
     expect(paidTwice).toBeLessThanOrEqual(paid - stored)
     // A call is on record before it is made, so each that was paid twice is counted.
     expect(paidTwice).toBeLessThanOrEqual(repeated)
+    // An answer that was used again counts once.
+    using file = RunFile.open('paying', { store })
+    expect(file.spent()).toEqual(totalUsage(file.responses()))
   },
 )
 
@@ -100,10 +105,12 @@ test('tasks whose worker dies get the answers that they had', { timeout: 120_000
   const names = Array.from({ length: 6 }, (_, n) => `${n} neighbour`)
   // A second turn has the answer of the first one, which is stored by then.
   const doomed = killer.task({ url: server.url, text: 'neighbour, turn 1', count: names.length })
+  let told: RunProgress | undefined
   const responses = await Runners.runTask([doomed, ...names.map((name) => turns.task({ name, turns: 4 }))], {
-    ...{ store: storeForTest(), workerNum: 1, concurrency: 16 },
+    ...{ store: storeForTest(), workerNum: 1, concurrency: 16, progress: (now) => void (told = now) },
     models: { m: { baseURL: server.baseURL, model: 'text+latency:300', requestsPerMinute: 100_000 } },
   })
+  expect(told!.usage).toEqual(totalUsage(responses.values()))
   const [killed, ...others] = [...responses.values()]
   expect(killed).toMatchObject({ status: 'crashed' })
   for (const response of others) expect(response).toMatchObject({ success: true, attempts: 1 })

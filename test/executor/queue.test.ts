@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Budget } from '../../src/executor/budget.ts'
 import { type DriverMessage, OUTCOME, type TaskItem } from '../../src/protocol/messages.ts'
 import { pack } from '../../src/protocol/pack.ts'
@@ -149,6 +149,33 @@ test('tasks behind a few whose agent loads slowly do not wait for it', async () 
   ])
   expect(answered).toEqual([...quick, 'slow1', 'slow2'])
   await executor.shutdown()
+})
+
+/** Nothing else waits for so long. */
+const LONG_MS = 1_000_000
+
+test('each retry waits twice as long as the one before it, at most backoffMaxMs, less up to a half', async () => {
+  const waits: number[] = []
+  const { setTimeout } = globalThis
+  const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((then: () => void, ms = 0) => {
+    if (ms < LONG_MS / 2) return setTimeout(then, ms)
+    waits.push(ms / LONG_MS)
+    return setTimeout(then, 0)
+  }) as typeof setTimeout)
+  onTestFinished(() => timers.mockRestore())
+  const receive = (message: DriverMessage, worker: ScriptedWorker) => {
+    if (message.type === 'run') for (const task of message.tasks) fail(worker, task)
+  }
+  const backoff = { backoffMs: LONG_MS, backoffMaxMs: 4 * LONG_MS }
+  const executor = new ScriptedExecutor(receive, { ...backoff, maxAttempts: 6 })
+  expect((await executor.run(['fails'])).get('fails')).toMatchObject({ status: 'failed', attempts: 6 })
+  await executor.shutdown()
+  const most = [1, 2, 4, 4, 4]
+  expect(waits).toHaveLength(most.length)
+  for (const [retry, wait] of waits.entries()) {
+    expect(wait).toBeGreaterThanOrEqual(most[retry]! / 2)
+    expect(wait).toBeLessThanOrEqual(most[retry]!)
+  }
 })
 
 const plain = { id: 'child', ref: SCRIPTED_REF, params: undefined, input: 'child', options: {} }

@@ -168,6 +168,8 @@ interface Options {
   readonly workers?: number
   readonly concurrency?: number
   readonly maxAttempts?: number
+  readonly backoffMs?: number
+  readonly backoffMaxMs?: number
   readonly services?: ReadonlyMap<string, Service> | undefined
   /** How many turns of the event loop a frame takes. */
   readonly delay?: () => number
@@ -218,7 +220,7 @@ export class ScriptedExecutor {
   }
 
   async run(tasks: Iterable<ScriptedTask>, signal?: AbortSignal, budget?: Budget): Promise<Map<string, TaskResponse>> {
-    const { maxAttempts = 1, services, answered } = this.#options
+    const { maxAttempts = 1, backoffMs = 0, backoffMaxMs = 0, services, answered } = this.#options
     const responses = new Map<string, TaskResponse>()
     const iterator = tasks[Symbol.iterator]()
     let next = 0
@@ -237,7 +239,7 @@ export class ScriptedExecutor {
     }
     const source = { open: () => {}, close, pull }
     const options = {
-      ...{ runId: 'r', seed: 0, timeoutMs: undefined, maxAttempts, backoffMs: 0, backoffMaxMs: 0 },
+      ...{ runId: 'r', seed: 0, timeoutMs: undefined, maxAttempts, backoffMs, backoffMaxMs },
       ...{
         deadlineMs: undefined,
         signal,

@@ -140,6 +140,29 @@ test(
   SLOW_TEST_MS,
 )
 
+test('bytes that another run uses before they are removed stay until that run is over', async () => {
+  const calls: string[] = []
+  const putBlob = async () => void calls.push('put')
+  const dropBlob = async () => void calls.push('drop')
+  const blobs = new Blobs(Object.assign(new LocalRuntime(), { putBlob, dropBlob }), () => {})
+  const bytes = randomBytes(10)
+  const content = { sha256: hash('sha256', bytes), bytes }
+  vi.useFakeTimers()
+  try {
+    blobs.hold(content).release()
+    await vi.advanceTimersByTimeAsync(1000)
+    const next = blobs.hold(content)
+    await vi.advanceTimersByTimeAsync(DROPPED_MS)
+    expect(blobs.find(content.sha256)).toEqual(content)
+    expect(calls).toEqual(['put'])
+    next.release()
+    await vi.advanceTimersByTimeAsync(DROPPED_MS)
+    expect(calls).toEqual(['put', 'drop'])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('the time that a task waits for a blob is not its own', async () => {
   const config = { cls: Watched, workerNum: 1, store: false } as const
   // The worker is there.

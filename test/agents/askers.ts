@@ -38,6 +38,17 @@ export const asksTooMuch = defineAgent({
   },
 })
 
+/** Asks a service again and again, and takes some time of its own after each answer. */
+export const slowBetween = defineAgent({
+  name: 'slowBetween',
+  run: async ({ service, count, ms }: { service: string; count: number; ms: number }, ctx) => {
+    for (let i = 0; i < count; i++) {
+      await ctx.ask(service, 1)
+      await sleep(ms)
+    }
+  },
+})
+
 /** Asks for many things at once. */
 export const manyAtOnce = defineAgent({
   name: 'manyAtOnce',

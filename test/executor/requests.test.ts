@@ -4,7 +4,7 @@ import { Runners, type ServiceContext } from 'manyworlds'
 import { RunFile } from 'manyworlds/runs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { seeded } from '../../src/random.ts'
-import { asker, counted, dieOnce, killer, leaver, manyAtOnce, streamer, told } from '../agents/askers.ts'
+import { asker, counted, dieOnce, killer, leaver, manyAtOnce, slowBetween, streamer, told } from '../agents/askers.ts'
 import { echo } from '../agents/basics.ts'
 import { query, storeFolder } from '../store/store-folder.ts'
 import { refused } from '../support/refused.ts'
@@ -182,6 +182,13 @@ describe('a task that waits for a service', () => {
     expect((await Runners.runTask(counts, { ...base, services })).status).toBe('timeout')
     const without = await Runners.runTask(echo.task(1), base)
     expect(without.timing.waitedMs).toBe(0)
+  })
+
+  it('has the rest of its own time after each answer, and no more', async () => {
+    const between = (count: number, ms: number) =>
+      slowBetween.task({ service: 'slow', count, ms }, { id: `${count} times ${ms} ms`, timeoutMs: 1000 })
+    const responses = await Runners.runTask([between(1, 5000), between(40, 100)], { ...base, services })
+    for (const { id, status } of responses.values()) expect([id, status]).toEqual([id, 'timeout'])
   })
 
   it('is told when the request takes too long', async () => {

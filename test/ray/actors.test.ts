@@ -46,3 +46,23 @@ test('a worker that is killed before its first message is not restarted for ever
   ])
   expect(said.at(-1)).toMatchObject({ op: 'kill', worker: 2 })
 })
+
+test('a worker whose actor is lost gets another, each time', () => {
+  vi.useFakeTimers()
+  const { actors, said, start } = twoActors()
+  const spawned = () => said.filter(({ op }) => op === 'spawn').map(({ worker }) => worker)
+  expect(spawned()).toEqual([1, 2])
+  for (const [lost, next] of [
+    [1, 3],
+    [3, 4],
+    [4, 5],
+  ] as const) {
+    actors.on({ event: 'lost', worker: lost, kind: 'ActorDiedError', text: 'its process was killed' } as never)
+    vi.advanceTimersByTime(5000)
+    expect(spawned().at(-1)).toBe(next)
+    actors.on({ event: 'placed', worker: next, host: 'here' } as never)
+    actors.linkOf(next, start(next))!.receive(Buffer.alloc(4))
+  }
+  // The other worker was left alone.
+  expect(spawned()).toEqual([1, 2, 3, 4, 5])
+})

@@ -23,21 +23,25 @@ import { shown } from '../agents/viewed.ts'
 import { changed, storeFolder } from '../store/store-folder.ts'
 import { rowsOf, served } from './served.ts'
 
-/** A run as many real tasks would have written it: bench/view/make-store.ts. */
+/** Runs as many real tasks would have written them: bench/view/make-store.ts. */
 let made = ''
+/** More than is read or sent at once. */
+let large = ''
 
 beforeAll(() => {
-  made = mkdtempSync(join(tmpdir(), 'manyworlds-view-'))
+  ;[made, large] = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'manyworlds-view-'))) as [string, string]
   const script = join(import.meta.dirname, '../../bench/view/make-store.ts')
-  for (const [run, seed] of [
-    ['made', '1'],
-    ['other', '2'],
+  for (const [folder, run, seed, tasks, steps] of [
+    [made, 'made', '1', '1200', '6'],
+    [made, 'other', '2', '1200', '6'],
+    [large, 'many-attempts', '3', '5200', '0'],
+    [large, 'many-steps', '4', '1', '900'],
   ] as const)
-    execFileSync(process.execPath, [script, '--tasks', '1200', '--steps', '6', '--run', run, '--seed', seed, made])
+    execFileSync(process.execPath, [script, '--tasks', tasks, '--steps', steps, '--run', run, '--seed', seed, folder])
 })
 
 afterAll(async () => {
-  rmSync(made, { recursive: true, force: true })
+  for (const folder of [made, large]) rmSync(folder, { recursive: true, force: true })
   await Runners.shutdown()
 })
 
@@ -119,6 +123,31 @@ describe('the viewer reads', () => {
     expect(roles).toContain(ROLES.indexOf('retried'))
     for (const { startedAt, endedAt } of attempts)
       for (const [at, start] of startedAt.entries()) expect(endedAt[at]!).toBeGreaterThanOrEqual(start)
+  })
+
+  it('every task and every attempt of a large run once', async () => {
+    const { lines } = await served(large)
+    const tasks = await lines<TaskChunk>('/api/tasks?run=many-attempts')
+    const attempts = await lines<AttemptChunk>('/api/attempts?run=many-attempts')
+    expect(attempts.length).toBeGreaterThan(1)
+    const count = rowsOf(tasks).size
+    expect(count).toBeGreaterThanOrEqual(5200)
+    expect(tasks.flatMap(({ task }) => task)).toEqual(Array.from({ length: count }, (_, at) => at + 1))
+    const wanted = [...rowsOf(tasks)].flatMap(([task, row]) =>
+      Array.from({ length: row.attempts }, (_, at) => `${task} ${at + 1}`),
+    )
+    const seen = attempts.flatMap((chunk) => chunk.task.map((task, at) => `${task} ${chunk.attempt[at]}`))
+    expect(seen.toSorted()).toEqual(wanted.toSorted())
+  })
+
+  it('all changes of a large run, no task twice in one of them', async () => {
+    const { lines, events } = await served(large)
+    const rows = rowsOf(await lines<TaskChunk>('/api/tasks?run=many-attempts'))
+    const reader = events('/api/events?run=many-attempts&after=0.0.0.0')
+    const chunks = () => reader.events.flatMap((event) => (event.kind === 'run' && event.tasks) || [])
+    await expect.poll(() => rowsOf(chunks()).size).toBe(rows.size)
+    for (const { task } of chunks()) expect(new Set(task).size).toBe(task.length)
+    for (const [task, { id }] of rowsOf(chunks())) expect(id).toBe(rows.get(task)!.id)
   })
 
   it('a task with its attempts, steps, rollouts and sub-tasks', async () => {
@@ -263,6 +292,13 @@ describe('a search', () => {
     expect(await search('nowhere to be found')).toEqual([])
     const [hit] = await search('ZEILEN')
     expect(hit!.excerpt.slice(hit!.from, hit!.from + hit!.length)).toBe('Zeilen')
+  })
+
+  it('looks at every step of a long attempt', async () => {
+    const { lines } = await served(large)
+    const hits = hitsOf(await lines<SearchLine>('/api/search?run=many-steps&text=part'))
+    const steps = hits.filter(({ place }) => place === 'step').map(({ step }) => step)
+    expect(steps).toEqual(Array.from({ length: 900 }, (_, index) => index))
   })
 
   it('streams, tells how far it is, finds what is compressed, and ends at a limit', async () => {

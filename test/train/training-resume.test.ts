@@ -133,6 +133,19 @@ test('a training goes on for more epochs, and comes to the curve that it would h
   expect(again).toMatchObject([{ epoch: 3, digest: whole.at(-1)!.digest, test: whole.at(-1)!.test }])
 })
 
+test('stopped while it collects, it goes on with the tasks of that update, and comes to the same curve', async () => {
+  const [once, twice] = [newStore(), newStore()]
+  const whole = await train(options(once), 1)
+  const abort = new AbortController()
+  const episode = (runId: string) => void (runId === 'lights.u00001' && abort.abort())
+  const stopped = train(options(twice, { signal: abort.signal, progress: () => ({ episode }) }), 1)
+  await expect(stopped).rejects.toMatchObject({ code: 'TRAINING_STOPPED' })
+  expect(stored(twice)).toMatchObject({ plans: 2, updates: 1 })
+  const rest = await train(options(twice), 1)
+  expect(rest.at(-1)!.digest).toBe(whole.at(-1)!.digest)
+  expect(stored(twice)).toMatchObject({ plans: 3, updates: 3, twice: 0 })
+})
+
 test('other settings are refused with a list of what changed; engine, workers and how often it is evaluated may change', async () => {
   const store = newStore()
   await train(options(store), 1)

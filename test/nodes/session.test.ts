@@ -471,6 +471,22 @@ describe('an end that is not heard', () => {
     expect([session.attached, end.ended]).toEqual([true, undefined])
   })
 
+  it('is heard once, if what it said still came over a connection that was counted and let go', () => {
+    const { session, end, theirs } = connected(15_000, false)
+    const say = (wire: Wire, number: number) => {
+      wire.send(Buffer.concat([Buffer.of(KIND.control), Buffer.from(JSON.stringify({ type: 'x', number }))]))
+      wire.deliver(1)
+    }
+    say(theirs, 0)
+    expect(session.letGo()).toBe(1)
+    say(theirs, 1)
+    const [again, theirsAgain] = Wire.pair()
+    session.attach(peerOn(again), 0)
+    // It was told that one had come.
+    say(theirsAgain, 1)
+    expect(end.controls).toEqual([0, 1])
+  })
+
   it('hears nothing more when messages of it are forged again and again; its tasks run elsewhere when its lease must have ended', async () => {
     const { session, end, ...first } = connected(20_000, true)
     let { ours, theirs } = first

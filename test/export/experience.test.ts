@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TOKEN_COLUMNS } from '../../dist/export/experience/token-columns.js'
+import { type TokenSample, tokenSamples } from '../../dist/export/experience/token-samples.js'
 import { Runners } from '../../dist/index.js'
 import { RunFile, type Trajectory, tokenRows, wireRequest } from '../../dist/store/index.js'
 import { alternating, boss, byId, porter, sampled } from '../agents/export-agents.ts'
@@ -8,6 +10,7 @@ import { asker, leaky } from '../agents/models.ts'
 import { manyworlds } from '../cli/manyworlds.ts'
 import { type ModelServer, startModelServer } from '../models/scripted-server.ts'
 import { storeFolder } from '../store/store-folder.ts'
+import { made, model, placed } from '../trajectory/made.ts'
 import { brokenRules } from './atif-rules.ts'
 import { DATASETS_SET_UP_MS, readWithPython, whyNoDatasets } from './datasets.ts'
 
@@ -118,6 +121,27 @@ describe('exports for training', () => {
     }
     // The models of ATIF take the documents, and give them back as they are.
     expect(found['atif.jsonl']).toEqual(lines(out('atif.jsonl')))
+  })
+
+  it('what the environment said between two turns is in the row, and is not trained', () => {
+    const turns = [model({ tail: [1, 2], ids: [3, 4] }), model({ from: 0, tail: [5, 6, 7], ids: [8] })]
+    const samples = tokenSamples(made(placed(...turns)), () => undefined) as readonly TokenSample[]
+    expect(samples).toHaveLength(1)
+    const row = (format: keyof typeof TOKEN_COLUMNS) =>
+      Object.fromEntries(TOKEN_COLUMNS[format].map(({ name, value }) => [name, value(samples[0]!, 'r')]))
+    const [prompt, ids, mask] = [
+      [1, 2],
+      [3, 4, 5, 6, 7, 8],
+      [1, 1, 0, 0, 0, 1],
+    ]
+    const logProbs = mask.map((one) => -0.5 * one + 0)
+    expect(row('verl')).toMatchObject({
+      ...{ prompt_ids: prompt, response_ids: ids, response_mask: mask, response_logprobs: logProbs },
+    })
+    expect(row('trl')).toMatchObject({ prompt_ids: prompt, completion_ids: ids, env_mask: mask, logprobs: logProbs })
+    expect(row('prime-rl')).toMatchObject({
+      ...{ token_ids: [...prompt, ...ids], mask: [0, 0, ...mask].map(Boolean), logprobs: [0, 0, ...logProbs] },
+    })
   })
 
   it('sft has the messages as they went over the wire', async () => {

@@ -73,12 +73,10 @@ export function expectOneError(ended: Ended, code: string, ...words: readonly st
   expect(ended.code).toBe(1)
 }
 
-/** Without what the test runner has put there, for which some things are different on purpose. Compiled code is kept. */
+/** Without what the test runner has put there, for which some things are different on purpose. */
 export function usersEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
-    Object.entries(process.env).filter(
-      ([name]) => name === 'NODE_COMPILE_CACHE' || !/^(VITEST|VITE_|NODE_|TEST$|JEST_|FORCE_COLOR)/.test(name),
-    ),
+    Object.entries(process.env).filter(([name]) => !/^(VITEST|VITE_|NODE_|TEST$|JEST_|FORCE_COLOR)/.test(name)),
   )
 }
 

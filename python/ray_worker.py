@@ -48,9 +48,10 @@ LEAVE_SECONDS = 5
 Runs between this actor and Node, in two processes.
 
 When an actor exits, Ray kills its children at once, and processes they started would be left behind. Node is a descendant
-of a child: its watchdog sees that the actor is gone, and ends the whole group.
+of a child: its watchdog sees that the actor is gone, and ends the whole group. Ray also kills the process group of the
+actor, which the second process leaves: Node would die with it before its watchdog can end the others.
 
-The second process holds the lease. Each byte on stdin extends it. A timer of the kernel kills this process at the end of
+The second process holds the lease, and ends the group of Node if Node is killed. Each byte on stdin extends it. A timer of the kernel kills this process at the end of
 the lease, and the kernel then kills Node (PR_SET_PDEATHSIG), also if both are stopped: on a machine that was paused, no task
 goes on after its lease. Where there is no such timer, only the actor checks.
 """
@@ -62,6 +63,7 @@ if os.fork() > 0:
         os.close(fd)
     os.wait()
     os._exit(0)
+os.setsid()
 libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 pid = os.fork()
 if pid == 0:
@@ -87,6 +89,10 @@ if libc:
     threading.Thread(target=hold, daemon=True).start()
 os.write(1, b"%d\\n" % pid)
 status = os.waitpid(pid, 0)[1]
+try:
+    os.killpg(pid, signal.SIGKILL)
+except OSError:
+    pass
 os.write(1, b"%d\\n" % os.waitstatus_to_exitcode(status))
 os._exit(0)
 """

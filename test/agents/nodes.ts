@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineAgent } from '../../dist/index.js'
@@ -10,6 +11,17 @@ export const noting = defineAgent({
     await sleep(ms)
     appendFileSync(file, `end ${id} ${process.pid}\n`)
     return id
+  },
+})
+
+/** Starts a process and waits for ever, the first time; then only tells its pid. */
+export const withChild = defineAgent({
+  name: 'with-child',
+  run: async (file: string) => {
+    const [earlier] = readFileSync(file, 'utf8').match(/\d+/) ?? []
+    if (earlier !== undefined) return Number(earlier)
+    appendFileSync(file, String(spawn('sleep', ['1000'], { stdio: 'ignore' }).pid))
+    return new Promise<never>(() => {})
   },
 })
 

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { needsOf, RAY_VERSION } from '../../dist/engines/ray/environment.js'
 import { keptBytecode } from '../../dist/python/bytecode.js'
 import { ensureEnvironment } from '../../dist/python/environment.js'
@@ -71,7 +73,7 @@ export async function startCluster(raylets: number, cpus = 2): Promise<RayCluste
       // `ray start` waits for a raylet that crashed as if it were still to come.
       const over = child.exitCode !== null || Date.now() > end || childrenOf(child.pid!).some(isDefunct)
       if (over) throw new Error(`ray start: ${readFileSync(path, 'utf8')}`)
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      await sleep(100)
     }
     return { child, pid: child.pid! }
   }
@@ -109,12 +111,24 @@ export async function startCluster(raylets: number, cpus = 2): Promise<RayCluste
     cluster.raylets.push(
       await start('--head', `--port=${port}`, '--include-dashboard=false', `--temp-dir=${folder}`, client),
     )
+    // `ray start` does not wait for it.
+    await untilListening(clientPort)
     for (let more = 1; more < raylets; more++) await cluster.addRaylet()
   } catch (error) {
     await cluster.stop()
     throw error
   }
   return cluster
+}
+
+async function untilListening(port: number): Promise<void> {
+  const accepts = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false))
+      socket.once('connect', () => socket.destroy())
+    })
+  for (const end = Date.now() + START_MS; !(await accepts()); await sleep(100))
+    if (Date.now() > end) throw new Error(`the Ray Client server does not listen on port ${port}`)
 }
 
 function endTree({ pid }: ChildProcess): void {

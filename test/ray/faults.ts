@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Runners } from '../../dist/index.js'
-import { noting, talksLater } from '../agents/nodes.ts'
+import { noting, talksLater, withChild } from '../agents/nodes.ts'
 import { killStorm } from '../storm/kill-storm.ts'
 import { untilStarted as allStarted, expectAllOnce, linesOf, runUntilStopped } from '../support/ledger.ts'
 import { childrenOf, signal } from '../support/process-tree.ts'
@@ -207,6 +207,30 @@ export function testFaults(cluster: RayCluster): void {
     signal(actor!.pid, 'SIGKILL')
     expectAllOnce(await responses, 60)
   })
+
+  test(
+    'kill -9 of an actor with its process group, as Ray does it: what a task had started ends too',
+    SLOW,
+    async () => {
+      writeFileSync(file, '')
+      const responses = Runners.runTask([withChild.task(file, { id: 'one' })], config(1))
+      await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 60_000 }).toMatch(/^\d+$/)
+      const child = Number(readFileSync(file, 'utf8'))
+      const holds = ({ pid }: { pid: number }) => childrenOf(pid).includes(child)
+      const actor = cluster.raylets.flatMap(({ pid }) => below(pid).actors).find(holds)!
+      const groupOf = (pid: number) =>
+        Number(
+          readFileSync(`/proc/${pid}/stat`, 'utf8')
+            .replace(/^.*\) /s, '')
+            .split(' ')[2],
+        )
+      const group = childrenOf(actor.pid).filter((pid) => groupOf(pid) === groupOf(actor.pid))
+      // Its own group has others of this test in it, unless Ray made one for it.
+      for (const pid of [...group, actor.pid]) signal(pid, 'SIGKILL')
+      expect([...(await responses).values()]).toMatchObject([{ answer: child }])
+      await expect.poll(() => existsSync(`/proc/${child}/stat`), { timeout: 30_000 }).toBe(false)
+    },
+  )
 
   stormTest(`kill -9 of workers again and again charges nobody (seed ${SEED})`, { timeout: 480_000 }, async () => {
     const config = { ray: { address: cluster.address, tokenFile: cluster.tokenFile } }
